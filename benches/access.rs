@@ -18,13 +18,13 @@ use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use certificate::{Access, Id};
-use engine::{Clock, Who, Write};
+use certificate::{Id, Openness};
+use engine::{Actor, Clock, Write};
 use hcert::access::Tokens;
-use hcert::access::token::{Order, issue_in};
-use hcert::audit::{Log, Options};
+use hcert::access::token::{TokenOrder, issue_in};
+use hcert::audit::{AuditTrail, TrailOptions};
 use hcert::config::Config;
-use hcert::http::Server;
+use hcert::http::HttpServer;
 use hcert::interaction::{Policy, Service};
 
 use store::{Store, serve};
@@ -61,13 +61,13 @@ fn main() {
     let store = Store::fill_with(&folder.path().join("data"), 0, CERTIFICATES);
     let clock: Clock = Arc::new(|| NOW);
     let tokens = Arc::new(Tokens::open(&Config::default(), folder.path(), clock.clone()).expect("a key can be made"));
-    let trail = Options {
+    let trail = TrailOptions {
         folder: folder.path().to_owned(),
         file_bytes: 64 << 20,
         keep_from: Arc::new(|| None),
         clock: clock.clone(),
     };
-    let log = Arc::new(Log::open(trail).expect("a trail can be begun"));
+    let log = Arc::new(AuditTrail::open(trail).expect("a trail can be begun"));
     let with_trail = Policy { audit: Some(log), ..Policy::default() };
     let bench = Bench {
         bare: Serving::start(serve(&store.engine, Policy::default(), None, clock.clone())),
@@ -88,8 +88,8 @@ fn main() {
 
     for number in (CLOSED_SHARE..CERTIFICATES).step_by(CLOSED_SHARE as usize) {
         let id = Id::new(number).expect("counted from above zero");
-        let (doctor, representative) = (Some(Access::Closed), None);
-        let closing = Write::Consent { id, doctor, representative, who: Who::default(), rows: None };
+        let (doctor, representative) = (Some(Openness::Closed), None);
+        let closing = Write::Consent { id, doctor, representative, who: Actor::default(), rows: None };
         drop(store.engine.write(closing).blocking_recv());
     }
     store.settle();
@@ -99,12 +99,12 @@ fn main() {
 
 impl Bench {
     fn token(&self, role: &str, patient: Option<&str>, party: Option<&str>) -> String {
-        let order = Order {
+        let order = TokenOrder {
             person: PERSON.to_owned(),
             role: role.to_owned(),
             patient: patient.map(str::to_owned),
             represented_party: party.map(str::to_owned),
-            ..Order::default()
+            ..TokenOrder::default()
         };
         let issued = issue_in(self.folder.path(), &Config::default(), &order, NOW / 1000).expect("the key is there");
         format!("Bearer {}", issued.token)
@@ -162,7 +162,7 @@ impl Bench {
 }
 
 impl Serving {
-    fn start(server: Arc<Server<Service>>) -> Serving {
+    fn start(server: Arc<HttpServer<Service>>) -> Serving {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         listener.set_nonblocking(true).expect("a socket");
         let address = listener.local_addr().expect("it has an address");

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use certificate::{Id, Version};
-use hcert::audit::{Action, Event, Log, Options, Order, verify};
+use hcert::audit::{AuditAction, AuditEvent, AuditTrail, EventOrder, TrailOptions, verify};
 use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 20_000;
@@ -39,7 +39,7 @@ fn main() {
     println!("making durable what is not {:>7.2} ms", started.elapsed().as_secs_f64() * 1e3);
     let trail = || log.trail().expect("the folder can be read");
     let started = Instant::now();
-    let count = trail().events(Order::NewestFirst, i64::MIN..=i64::MAX).count();
+    let count = trail().events(EventOrder::NewestFirst, i64::MIN..=i64::MAX).count();
     println!("reading                    {:>7.0} events/ms", count as f64 / started.elapsed().as_secs_f64() / 1e3);
     let started = Instant::now();
     let verified = verify(&trail(), &[]).expect("the folder can be read");
@@ -51,19 +51,19 @@ fn main() {
     println!("opening and closing        {:>7.2} ms", started.elapsed().as_secs_f64() * 1e3);
 }
 
-fn open(folder: &Path) -> Log {
-    let options = Options {
+fn open(folder: &Path) -> AuditTrail {
+    let options = TrailOptions {
         folder: folder.to_owned(),
         file_bytes: AUDIT_FILE_MB * 1024 * 1024,
         keep_from: Arc::new(|| None),
         clock: Arc::new(|| 0),
     };
-    Log::open(options).expect("the folder is ours")
+    AuditTrail::open(options).expect("the folder is ours")
 }
 
-fn event(hits: u64) -> Event {
+fn event(hits: u64) -> AuditEvent {
     let text = |text: &str| Some(text.to_owned());
-    let mut event = Event::new(Action::CompositionRead, 1_793_000_000_000);
+    let mut event = AuditEvent::new(AuditAction::CompositionRead, 1_793_000_000_000);
     event.who.person = text("47101010033");
     event.who.given_name = text("Mari");
     event.who.family_name = text("Maasikas");
@@ -92,7 +92,7 @@ fn write_bytes(folder: &Path) -> Duration {
     started.elapsed()
 }
 
-fn append(log: &Log, event: &Event) -> Duration {
+fn append(log: &AuditTrail, event: &AuditEvent) -> Duration {
     // Not measured: waiting for the file after the next, which no request does unless it comes in such a crowd.
     std::thread::sleep(Duration::from_millis(500));
     let started = Instant::now();
@@ -100,7 +100,7 @@ fn append(log: &Log, event: &Event) -> Duration {
     started.elapsed()
 }
 
-fn append_together(log: &Log) -> Duration {
+fn append_together(log: &AuditTrail) -> Duration {
     let event = event(1);
     std::thread::sleep(Duration::from_millis(500));
     let started = Instant::now();
@@ -112,7 +112,7 @@ fn append_together(log: &Log) -> Duration {
     started.elapsed()
 }
 
-fn put(log: &Log, event: &Event) {
+fn put(log: &AuditTrail, event: &AuditEvent) {
     while log.append(event).is_err() {
         std::thread::sleep(Duration::from_millis(1));
     }

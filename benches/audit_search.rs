@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use certificate::{Id, Version};
-use hcert::audit::{Action, Agent, AuditedEntity, Event, Log, Options, Order, Wanted, folder};
+use hcert::audit::{
+    Agent, AuditAction, AuditEvent, AuditTrail, AuditedEntity, EventFilter, EventOrder, TrailOptions, folder,
+};
 use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 100_000;
@@ -26,18 +28,18 @@ const BEGIN: i64 = 1_760_000_000_000;
 fn main() {
     let count = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(EVENTS);
     let place = tempfile::tempdir().expect("there is room for a folder");
-    let options = Options {
+    let options = TrailOptions {
         folder: place.path().to_owned(),
         file_bytes: AUDIT_FILE_MB * 1024 * 1024,
         keep_from: Arc::new(|| None),
         clock: Arc::new(|| 0),
     };
-    let mut log = Log::open(options).expect("the folder is ours");
+    let mut log = AuditTrail::open(options).expect("the folder is ours");
     // Certificate and patient have the same number.
     log.index(Arc::new(|id, _| Some(vec![name(id.get()), id.to_string()]))).expect("a thread");
     let started = Instant::now();
     for from in (0..count).step_by(AT_ONCE as usize) {
-        let events: Vec<Event> = (from..(from + AT_ONCE).min(count)).map(event).collect();
+        let events: Vec<AuditEvent> = (from..(from + AT_ONCE).min(count)).map(event).collect();
         while log.append_all(&events).is_err() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -53,27 +55,30 @@ fn main() {
     );
     println!("{:<44} {:>10} {:>9} {:>9} {:>9}", "page of 20", "total", "first ms", "p50 ms", "p99 ms");
     let day = |day: i64| BEGIN + day * 86_400_000..=BEGIN + (day + 1) * 86_400_000;
-    let patient = |at: u64| Wanted { patients: vec![vec![name(at), at.to_string()]], ..Wanted::default() };
-    let agent = |code: &str| Wanted { agents: vec![vec![Agent::Person(code.into())]], ..Wanted::default() };
+    let patient = |at: u64| EventFilter { patients: vec![vec![name(at), at.to_string()]], ..EventFilter::default() };
+    let agent = |code: &str| EventFilter { agents: vec![vec![Agent::Person(code.into())]], ..EventFilter::default() };
     measure(&log, "by patient", |at| patient(at * 4_999 % PATIENTS + 1));
-    measure(&log, "by patient, one day", |at| Wanted { times: vec![day(2)], ..patient(at * 4_999 % PATIENTS + 1) });
+    measure(&log, "by patient, one day", |at| EventFilter {
+        times: vec![day(2)],
+        ..patient(at * 4_999 % PATIENTS + 1)
+    });
     measure(&log, "by certificate", |at| {
         let id = Id::new(at * 7_919 % PATIENTS + 1).expect("counted from 1");
-        Wanted { entities: vec![vec![AuditedEntity::Certificate((id, None))]], ..Wanted::default() }
+        EventFilter { entities: vec![vec![AuditedEntity::Certificate((id, None))]], ..EventFilter::default() }
     });
     measure(&log, "by agent of a tenth of all events", |_| agent("37605030299"));
     measure(&log, "by agent of nine tenths", |_| agent("47101010033"));
-    measure(&log, "of one day", |_| Wanted { times: vec![day(2)], ..Wanted::default() });
-    measure(&log, "all", |_| Wanted::default());
+    measure(&log, "of one day", |_| EventFilter { times: vec![day(2)], ..EventFilter::default() });
+    measure(&log, "all", |_| EventFilter::default());
 }
 
 fn name(number: u64) -> String {
     format!("https://fhir.ee/sid/pid/est/ni|{:011}", 38_001_000_000 + number)
 }
 
-fn event(at: u64) -> Event {
+fn event(at: u64) -> AuditEvent {
     let text = |text: &str| Some(text.to_owned());
-    let mut event = Event::new(Action::CompositionRead, BEGIN + (at * STEP) as i64);
+    let mut event = AuditEvent::new(AuditAction::CompositionRead, BEGIN + (at * STEP) as i64);
     event.who.person = text(if at.is_multiple_of(10) { "37605030299" } else { "47101010033" });
     event.who.given_name = text("Mari");
     event.who.family_name = text("Maasikas");
@@ -106,13 +111,13 @@ fn wait(data: &Path) -> (f64, f64) {
     }
 }
 
-fn measure(log: &Log, name: &str, wanted: impl Fn(u64) -> Wanted) {
+fn measure(log: &AuditTrail, name: &str, wanted: impl Fn(u64) -> EventFilter) {
     let mut total = 0;
     let mut times: Vec<f64> = (0..SEARCHES)
         .map(|at| {
             let wanted = wanted(at);
             let started = Instant::now();
-            let search = log.search(&wanted, Order::NewestFirst).expect("the folder is there");
+            let search = log.search(&wanted, EventOrder::NewestFirst).expect("the folder is there");
             let page =
                 search.page(0..20, &mut |id, _| Some(Arc::new(vec![id.to_string()]))).expect("the files can be read");
             total = page.total;

@@ -23,21 +23,21 @@ use std::path::Path;
 
 use aws_lc_rs::digest;
 
-pub use access::{Access, AccessMode, AccessToken, Algorithm, ChangeBy};
+pub use access::{AccessMode, AccessSettings, AccessToken, Algorithm, ChangeBy};
 use document::Document;
 pub use error::{ConfigError, suggestion};
-pub use management::Management;
+pub use management::ManagementSettings;
 pub use memory::MemoryBound;
 pub use network::Network;
 pub use rules::BACKUP_WITHIN_DATA;
 pub use secret::Secret;
 pub use sender::XRoadSender;
 pub use settings::{
-    Audit, Backup, CallersToken, Certificate, Config, Exchange, FaultRule, Format, FullUrl, Level, Log, Namespaces,
-    PopulationRegister, QuickRepair, Registry, RegistryMode, Remote, Search, Server, SettingsFile, Storage, Validation,
-    XRoad,
+    AuditSettings, BackupSettings, CallersToken, CertificateSettings, Config, ExchangeSettings, FaultRule, FullUrl,
+    Level, LogFormat, LogSettings, Namespaces, PopulationRegister, QuickRepairSetting, RegistryMode, RegistrySettings,
+    RemoteSettings, SearchSettings, ServerSettings, SettingsFile, StorageSettings, Validation, XRoadSettings,
 };
-pub use tls::{ClientAuth, MinVersion, Tls};
+pub use tls::{ClientAuth, MinVersion, TlsSettings};
 pub use within::is_within;
 
 /// The file that is read when no other is named.
@@ -78,7 +78,7 @@ impl Config {
     ) -> Result<(Config, Vec<String>), ConfigError> {
         let path = file.or_else(|| Some(Path::new(FILE)).filter(|path| path.is_file()));
         let mut document = path.map(Document::open).transpose()?;
-        let document::Read { mut config, mut problems, mut wrong } =
+        let document::ReadDocument { mut config, mut problems, mut wrong } =
             document.as_mut().map(Document::read).unwrap_or_default();
         let variables = environment::overlay(&mut config, environment);
         problems.extend(variables.problems);

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use certificate::{Seq, State};
-use engine::{self, Engine, MemoryLog, QuickRepair, Stored};
+use engine::{self, Engine, MemoryLog, QuickRepair, StoredVersion};
 use hcert::corpus;
 use serde_json::{Value, json};
 
@@ -39,12 +39,12 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
         let clock: engine::Clock =
             Arc::new(move || now.fetch_add(if store % 2 == 0 { 0 } else { -7 }, Ordering::Relaxed));
         let unique = store % 3 == 0;
-        let options = engine::Options {
+        let options = engine::EngineOptions {
             folder: folder.path().join("data"),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
             purpose: None,
-            names: engine::Names::default(),
+            names: engine::FolderNames::default(),
             unique_number: unique,
             witness: None,
             metrics: base::metrics::Metrics::new(),
@@ -256,7 +256,7 @@ fn version_of(told: &Told) -> (u64, u32) {
     (parts[2].parse().unwrap(), parts[0].parse().unwrap())
 }
 
-fn changes(engine: &Engine, after: u64) -> Vec<Stored> {
+fn changes(engine: &Engine, after: u64) -> Vec<StoredVersion> {
     let changes = engine.export(Seq(after), usize::MAX).unwrap();
     assert!(changes.iter().zip(after + 1..).all(|((seq, _), expected)| seq.0 == expected), "changes without gaps");
     changes.into_iter().map(|(_, stored)| stored).collect()
@@ -279,7 +279,7 @@ struct Judge {
     unique: bool,
     patient: String,
     first: u64,
-    changes: Vec<Stored>,
+    changes: Vec<StoredVersion>,
     resources: Vec<Value>,
     /// The map after 0, 1, 2 … changes of the run.
     maps: Vec<Map>,
@@ -287,8 +287,8 @@ struct Judge {
 }
 
 impl Judge {
-    fn new(unique: bool, number: u64, first: u64, changes: Vec<Stored>, events: Vec<Event>) -> Judge {
-        let read = |stored: &Stored| match stored.resource.as_slice() {
+    fn new(unique: bool, number: u64, first: u64, changes: Vec<StoredVersion>, events: Vec<Event>) -> Judge {
+        let read = |stored: &StoredVersion| match stored.resource.as_slice() {
             [] => Value::Null,
             resource => {
                 let mut resource: Value = serde_json::from_slice(resource).unwrap();
@@ -322,7 +322,7 @@ impl Judge {
     }
 
     fn list(&self) -> Vec<String> {
-        let told = |stored: &Stored| format!("{} version {} {:?}", stored.id, stored.version, stored.state);
+        let told = |stored: &StoredVersion| format!("{} version {} {:?}", stored.id, stored.version, stored.state);
         self.changes.iter().map(told).collect()
     }
 
@@ -536,7 +536,7 @@ impl Judge {
 
     /// Changes of earlier runs are not known here; a page that reaches back to them is cut.
     fn explains_history_of_all(&self, at: usize, told: &Told) -> bool {
-        let expected: Vec<&Stored> = self.changes[..at].iter().rev().take(5).collect();
+        let expected: Vec<&StoredVersion> = self.changes[..at].iter().rev().take(5).collect();
         told.status == 200 && shows(told, self.first + at as u64, &expected)
     }
 
@@ -551,16 +551,16 @@ impl Judge {
         // Contract 4.7: of one millisecond, ids decide.
         let place = |found: &&Certificate| (self.changes[found.at].stamp.milliseconds, self.changes[found.at].id);
         found.sort_by_key(|found| std::cmp::Reverse(place(found)));
-        let expected: Vec<&Stored> = found.iter().map(|found| &self.changes[found.at]).collect();
+        let expected: Vec<&StoredVersion> = found.iter().map(|found| &self.changes[found.at]).collect();
         told.status == 200 && shows(told, expected.len() as u64, &expected)
     }
 }
 
 /// Whether a Bundle has this total and begins with these versions, byte for byte.
-fn shows(told: &Told, total: u64, expected: &[&Stored]) -> bool {
+fn shows(told: &Told, total: u64, expected: &[&StoredVersion]) -> bool {
     let bundle = told.json();
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
-    let shown = |entry: &Value, stored: &Stored| match stored.state {
+    let shown = |entry: &Value, stored: &StoredVersion| match stored.state {
         State::Deleted => {
             let tag = format!("W/\"{}\"", stored.version);
             entry.get("resource").is_none() && entry["response"]["etag"] == tag.as_str()

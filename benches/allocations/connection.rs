@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use certificate::Version;
 use fhir::outcome::Outcome;
-use hcert::http::{Listen, Run, Server, serve};
-use hcert::interaction::{Answer, Context, Interaction};
+use hcert::http::{HttpServer, Interactions, Listen, serve};
+use hcert::interaction::{Answer, Interaction, RequestContext};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::Runtime;
 
@@ -26,8 +26,8 @@ impl Default for Floor {
     }
 }
 
-impl Run for Floor {
-    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for Floor {
+    async fn run(&self, _: Interaction, _: RequestContext, _: Vec<u8>) -> Result<Answer, Outcome> {
         Ok(Answer { status: 200, body: self.0.clone(), version: Some((Version::FIRST, 0)), ..Answer::default() })
     }
 }
@@ -53,7 +53,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// What each of `counted` requests spent on the thread of server and client, after `warm_up` others.
 pub(crate) fn measure(
     runtime: &Runtime,
-    server: Arc<Server<impl Run>>,
+    server: Arc<HttpServer<impl Interactions>>,
     paths: &[String],
     warm_up: usize,
     counted: usize,

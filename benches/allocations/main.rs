@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Counts of the answering thread do not depend on the machine or on what runs beside, so `.ci/run` holds them; those of all threads
-//! move by some hundredths, so their bounds leave five. Requests go through [`Server::answer`], the whole
+//! move by some hundredths, so their bounds leave five. Requests go through [`HttpServer::answer`], the whole
 //! way but for sockets; some go through hyper and a connection in memory, one of them with nothing behind it. `docs/performance/hot-paths.md` tells where the rest goes.
 
 mod connection;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use certificate::State;
 use hcert::config::Config;
-use hcert::http::{Run, Server, Settings};
+use hcert::http::{HttpServer, HttpSettings, Interactions};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Request, Response};
@@ -160,8 +160,8 @@ impl Paths {
         ];
         let reads: Vec<String> = ids.iter().map(|id| format!("Composition/{id}")).collect();
         let searches: Vec<String> = subjects.iter().map(|id| format!("Composition?subject=Patient/{id}")).collect();
-        let settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().expect("an address"));
-        let floor = Server::new(Floor::default(), settings.expect("settings"));
+        let settings = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().expect("an address"));
+        let floor = HttpServer::new(Floor::default(), settings.expect("settings"));
         measured.push(self.over_a_connection("connection: 4 KB of memory", &floor, &reads));
         measured.push(self.over_a_connection("connection: read", &self.store.server, &reads));
         measured.push(self.over_a_connection("connection: search by subject", &self.store.server, &searches));
@@ -184,7 +184,7 @@ impl Paths {
     fn over_a_connection(
         &self,
         path: &'static str,
-        server: &Arc<Server<impl Run>>,
+        server: &Arc<HttpServer<impl Interactions>>,
         requests: &[String],
     ) -> (&'static str, Medians) {
         if !self.is_wanted(path) {

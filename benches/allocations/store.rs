@@ -14,7 +14,7 @@ use hcert::access::Tokens;
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
-use hcert::http::{Server, Settings};
+use hcert::http::{HttpServer, HttpSettings};
 use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;
 
@@ -31,7 +31,7 @@ const NOW: i64 = 1_795_219_200_000;
 
 pub(crate) struct Store {
     pub engine: Arc<Engine>,
-    pub server: Arc<Server<Service>>,
+    pub server: Arc<HttpServer<Service>>,
     /// Every certificate as it is now, deleted ones included.
     pub certificates: Vec<(u64, u32, Facts)>,
     /// Certificates that are not there yet, of patients whom the registry knows.
@@ -44,20 +44,20 @@ pub(crate) fn serve(
     policy: Policy,
     tokens: Option<Arc<Tokens>>,
     clock: Clock,
-) -> Arc<Server<Service>> {
+) -> Arc<HttpServer<Service>> {
     let config = Config::default();
-    let mut door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    let mut door = HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
     door.tokens = tokens;
     let settings = settings(&config);
     let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
     let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
     let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
-    Server::new(Service::new(engine.clone(), registry, policy, rulebook, settings, clock), door)
+    HttpServer::new(Service::new(engine.clone(), registry, policy, rulebook, settings, clock), door)
 }
 
-fn settings(config: &Config) -> interaction::Settings {
-    let door = Settings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
-    interaction::Settings {
+fn settings(config: &Config) -> interaction::ServiceSettings {
+    let door = HttpSettings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    interaction::ServiceSettings {
         names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
         issue_system: config.namespaces.hcert_issue_system.clone(),
         count: Counts { default: config.search.count_default, max: config.search.count_max },
@@ -78,12 +78,12 @@ impl Store {
         // Each change a millisecond after the one before, so that no two runs differ in a digit.
         let now = AtomicI64::new(NOW);
         let clock: Clock = Arc::new(move || now.fetch_add(1, Ordering::Relaxed));
-        let options = engine::Options {
+        let options = engine::EngineOptions {
             folder: folder.to_owned(),
             cache_bytes: 64 << 20,
             quick_repair: QuickRepair::Off,
             purpose: None,
-            names: engine::Names(config.namespaces.pairs()),
+            names: engine::FolderNames(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: None,
             metrics: base::metrics::Metrics::new(),

@@ -8,4 +8,4 @@ pub mod rights;
 pub mod token;
 
 pub use identity::Identity;
-pub use token::{KeySet, Refused, Tokens};
+pub use token::{KeySet, RefusedToken, Tokens};

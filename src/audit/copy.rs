@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use super::disk::{Name, sync_folder};
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
-use super::record::{Piece, Walk, sha256};
+use super::record::{FilePiece, RecordWalk, sha256};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::trail::Trail;
-use super::{Action, Head, Number, encoding};
+use super::trail::TrailFiles;
+use super::{AuditAction, Number, TrailHead, encoding};
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub struct FileOf {
 
 impl FileOf {
     /// Those of a trail that count, the oldest first.
-    pub(super) fn all(trail: Trail) -> Vec<FileOf> {
-        let Trail { folder, parts, .. } = trail;
-        let file = |part: super::Part| {
+    pub(super) fn all(trail: TrailFiles) -> Vec<FileOf> {
+        let TrailFiles { folder, parts, .. } = trail;
+        let file = |part: super::TrailFile| {
             let length = part.length.filter(|_| matches!(part.name, Name::Plain(_)));
             FileOf { name: part.name, folder: folder.clone(), length }
         };
@@ -76,7 +76,7 @@ impl FileOf {
 /// It cannot be read.
 pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
     let told = |error: io::Error| format!("the audit trail cannot be read: {error}");
-    let mut files = match Trail::list(&super::folder(data)) {
+    let mut files = match TrailFiles::list(&super::folder(data)) {
         Ok(trail) => FileOf::all(trail),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(told(error)),
@@ -94,13 +94,13 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
 #[derive(Debug, Default)]
 pub struct CopiedTrail {
     /// With which event each file ends that was shown; none where that cannot be read.
-    ends: BTreeMap<u64, Option<Head>>,
+    ends: BTreeMap<u64, Option<TrailHead>>,
     /// The file that the first of this copy goes on from, which may be in another one.
     after: u64,
     /// Heads that the trail must hold, and whether it does.
-    known: Vec<(Head, bool)>,
+    known: Vec<(TrailHead, bool)>,
     /// Files that go on from one that was not shown, and from which event.
-    gaps: Vec<(Name, Head)>,
+    gaps: Vec<(Name, TrailHead)>,
     /// What retentions tell.
     removals: Vec<String>,
     /// The first event that a file goes on from, and the newest.
@@ -110,7 +110,7 @@ pub struct CopiedTrail {
 
 impl CopiedTrail {
     /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number, and the store knows this head.
-    pub fn begin(&mut self, after: u64, known: Option<Head>) {
+    pub fn begin(&mut self, after: u64, known: Option<TrailHead>) {
         self.after = after;
         self.known.extend(known.map(|head| (head, false)));
     }
@@ -125,7 +125,7 @@ impl CopiedTrail {
 
     /// What is wrong, each with the name of its file.
     pub fn finish(mut self) -> Vec<String> {
-        let is_told = |gap: &Head, removals: &[String]| {
+        let is_told = |gap: &TrailHead, removals: &[String]| {
             let told = removed((gap.number, gap.hash));
             removals.iter().any(|note| note.contains(&told))
         };
@@ -138,7 +138,7 @@ impl CopiedTrail {
         }
         // Where events cannot be read it is not known whether one of them is that of a head.
         let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
-        for (Head { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
+        for (TrailHead { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
             match self.span {
                 Some((Number(before), _)) if number <= before => {}
                 Some((_, Number(last))) if number > last => {
@@ -161,7 +161,7 @@ impl CopiedTrail {
     }
 
     /// The last event of a file.
-    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<Head, String> {
+    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<TrailHead, String> {
         let (header, last, content) = match name {
             Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
             Name::Sealed(_) => {
@@ -171,7 +171,7 @@ impl CopiedTrail {
             }
         };
         let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
-        let before = Head { number: header.before.0, hash: header.before.1 };
+        let before = TrailHead { number: header.before.0, hash: header.before.1 };
         match self.ends.get(&header.continues.0) {
             Some(Some(end)) if *end != before => {
                 return Err(format!(
@@ -188,17 +188,17 @@ impl CopiedTrail {
         let first = self.span.map_or(before.number, |(first, _)| first);
         self.meet(before);
         let walk = match name {
-            Name::Plain(_) => Walk::open_ended(&content, HEADER_BYTES, Some(header.before)),
-            Name::Sealed(_) => Walk::whole(&content, HEADER_BYTES, Some(header.before)),
+            Name::Plain(_) => RecordWalk::open_ended(&content, HEADER_BYTES, Some(header.before)),
+            Name::Sealed(_) => RecordWalk::whole(&content, HEADER_BYTES, Some(header.before)),
         };
         for piece in walk {
             match piece {
-                Piece::Record(record) if record.number.0 == reached.0.0 + 1 => {
+                FilePiece::Record(record) if record.number.0 == reached.0.0 + 1 => {
                     reached = (record.number, *record.hash);
-                    self.meet(Head { number: reached.0, hash: reached.1 });
+                    self.meet(TrailHead { number: reached.0, hash: reached.1 });
                     if !self.gaps.is_empty()
                         && let Ok(event) = encoding::read(record.payload)
-                        && event.action == Action::AuditRetention
+                        && event.action == AuditAction::AuditRetention
                     {
                         self.removals.extend(event.note);
                     }
@@ -209,12 +209,12 @@ impl CopiedTrail {
         let newest = self.span.map_or(reached.0, |(_, newest)| newest.max(reached.0));
         self.span = Some((first, newest));
         match last.is_none_or(|last| last == reached) {
-            true => Ok(Head { number: reached.0, hash: reached.1 }),
+            true => Ok(TrailHead { number: reached.0, hash: reached.1 }),
             false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
         }
     }
 
-    fn meet(&mut self, head: Head) {
+    fn meet(&mut self, head: TrailHead) {
         self.known.iter_mut().filter(|(known, _)| *known == head).for_each(|(_, is_met)| *is_met = true);
     }
 }

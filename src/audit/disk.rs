@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Makes and opens the files that are written to.
-pub(super) trait Disk: Send + Sync {
+pub(super) trait AuditDisk: Send + Sync {
     /// Makes a file of that many bytes, all zero and really written, and durable with its name.
     ///
     /// # Errors
     /// It cannot be made; nothing is left of it.
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>>;
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>>;
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>>;
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>>;
 }
 
 /// A file that is written to.
-pub(super) trait Target: Send + Sync {
+pub(super) trait AuditFileTarget: Send + Sync {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
     /// Returns when what was written is durable.
@@ -30,10 +30,10 @@ pub(super) trait Target: Send + Sync {
 }
 
 /// The machine's own.
-pub(super) struct Machine;
+pub(super) struct SystemDisk;
 
-impl Disk for Machine {
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>> {
+impl AuditDisk for SystemDisk {
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>> {
         let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
         if let Err(error) = fill(&mut file, bytes).and_then(|()| sync_folder(path)) {
             // What could not be filled would take the room that others wait for.
@@ -43,12 +43,12 @@ impl Disk for Machine {
         Ok(Arc::new(file))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>> {
         Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
     }
 }
 
-impl Target for File {
+impl AuditFileTarget for File {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         FileExt::write_all_at(self, bytes, at)
     }

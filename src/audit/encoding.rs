@@ -3,7 +3,7 @@
 //! A tag is a varint: number of the field times two, plus one where bytes follow (their length first) instead of a varint. Absent
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
-use super::event::{self, Action, Entity, Event, Method, query_within, text_within, within};
+use super::event::{self, AuditAction, AuditEvent, Entity, Method, query_within, text_within, within};
 use super::record::sha256;
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
@@ -54,8 +54,8 @@ mod field {
 }
 
 /// Writes an event behind `out`. Texts beyond their bound are cut.
-pub fn write(out: &mut Vec<u8>, event: &Event) {
-    let Event { at, action, who, from, trace, status, code, method, .. } = event;
+pub fn write(out: &mut Vec<u8>, event: &AuditEvent) {
+    let AuditEvent { at, action, who, from, trace, status, code, method, .. } = event;
     out.push(FORMAT);
     number(out, field::AT, zigzag(*at));
     number(out, field::ACTION, action.number());
@@ -123,14 +123,14 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
 ///
 /// # Errors
 /// The bytes are not of this format, or end within a field.
-pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
-    let mut event = Event::default();
+pub fn read(bytes: &[u8]) -> Result<AuditEvent, Malformed> {
+    let mut event = AuditEvent::default();
     fields(bytes, |number, value| {
         let text = || String::from_utf8(value.bytes.to_vec()).map_err(|_| Malformed);
-        let Event { who, from, .. } = &mut event;
+        let AuditEvent { who, from, .. } = &mut event;
         match number {
             field::AT => event.at = unzigzag(value.number),
-            field::ACTION => event.action = Action::of_number(value.number),
+            field::ACTION => event.action = AuditAction::of_number(value.number),
             field::PERSON => who.person = Some(text()?),
             field::GIVEN_NAME => who.given_name = Some(text()?),
             field::FAMILY_NAME => who.family_name = Some(text()?),
@@ -174,12 +174,12 @@ pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
     pub at: i64,
-    action: Action,
+    action: AuditAction,
     pub change: Option<Seq>,
 }
 
 impl Glance {
-    /// As the method of [`Event`].
+    /// As the method of [`AuditEvent`].
     pub fn last_change(self, before: Seq) -> Seq {
         event::last_change(self.action, self.change, before)
     }
@@ -191,7 +191,7 @@ pub fn glance(bytes: &[u8]) -> Result<Glance, Malformed> {
     fields(bytes, |number, value| {
         match number {
             field::AT => glance.at = unzigzag(value.number),
-            field::ACTION => glance.action = Action::of_number(value.number),
+            field::ACTION => glance.action = AuditAction::of_number(value.number),
             field::CHANGE => glance.change = Some(Seq(value.number)),
             _ => {}
         }
@@ -201,12 +201,12 @@ pub fn glance(bytes: &[u8]) -> Result<Glance, Malformed> {
 }
 
 /// One of the two is given, the other empty.
-struct Value<'a> {
+struct EitherValue<'a> {
     number: u64,
     bytes: &'a [u8],
 }
 
-fn fields(bytes: &[u8], mut take: impl FnMut(u64, Value) -> Result<(), Malformed>) -> Result<(), Malformed> {
+fn fields(bytes: &[u8], mut take: impl FnMut(u64, EitherValue) -> Result<(), Malformed>) -> Result<(), Malformed> {
     let (&format, mut rest) = bytes.split_first().ok_or(Malformed)?;
     if format != FORMAT {
         return Err(Malformed);
@@ -214,7 +214,7 @@ fn fields(bytes: &[u8], mut take: impl FnMut(u64, Value) -> Result<(), Malformed
     while !rest.is_empty() {
         let tag = read_varint(&mut rest)?;
         let number = read_varint(&mut rest)?;
-        let mut value = Value { number, bytes: &[] };
+        let mut value = EitherValue { number, bytes: &[] };
         if tag & 1 == 1 {
             let length = usize::try_from(number).map_err(|_| Malformed)?;
             (value.bytes, rest) = rest.split_at_checked(length).ok_or(Malformed)?;
@@ -305,9 +305,9 @@ mod tests {
 
     use super::*;
     use crate::audit::limits::AUDIT_QUERY_BYTES_MAX;
-    use crate::audit::{From, Operator, Who};
+    use crate::audit::{EventAgent, From, SystemUser};
 
-    fn bytes(event: &Event) -> Vec<u8> {
+    fn bytes(event: &AuditEvent) -> Vec<u8> {
         let mut out = Vec::new();
         write(&mut out, event);
         out
@@ -322,9 +322,9 @@ mod tests {
             person in maybe_text(), given_name in maybe_text(), family_name in maybe_text(), roles in vec("[a-z-]{0,20}", 0..4),
             organization in maybe_text(), represented_party in maybe_text(), application in maybe_text(), session in maybe_text(),
             operator in option::of((any::<u32>(), maybe_text())),
-        ) -> Who {
-            let operator = operator.map(|(uid, name)| Operator { uid, name });
-            Who { person, given_name, family_name, roles, organization, represented_party, application, session, operator }
+        ) -> EventAgent {
+            let operator = operator.map(|(uid, name)| SystemUser { uid, name });
+            EventAgent { person, given_name, family_name, roles, organization, represented_party, application, session, operator }
         }
     }
 
@@ -339,15 +339,15 @@ mod tests {
 
     prop_compose! {
         fn event()(
-            at in any::<i64>(), action in 0..Action::ALL.len(), who in who(), from in from(), trace in "\\PC{0,40}", status in any::<u16>(),
+            at in any::<i64>(), action in 0..AuditAction::ALL.len(), who in who(), from in from(), trace in "\\PC{0,40}", status in any::<u16>(),
             code in maybe_text(), method in 0_u64..3, entities in vec((1_u64.., any::<u32>()), 0..40), patients in vec("[0-9]{0,12}", 0..4),
             (query, change, rebuilt, note) in (maybe_text(), option::of(any::<u64>()), any::<bool>(), maybe_text()),
             (identifiers, organizations, hash, reason) in
                 (vec("\\PC{0,40}", 0..4), vec("[0-9]{0,12}", 0..4), any::<[u8; 32]>(), maybe_text()),
-        ) -> Event {
+        ) -> AuditEvent {
             let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
-            Event {
-                at, action: Action::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
+            AuditEvent {
+                at, action: AuditAction::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
                 query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), rebuilt, note,
                 identifiers, organizations, reason,
             }
@@ -375,16 +375,16 @@ mod tests {
 
     #[test]
     fn every_action_keeps_its_name_and_number() {
-        for action in Action::ALL.iter().copied() {
-            assert_eq!(Action::parse(action.name()), Some(action));
-            assert_eq!(Action::of_number(action.number()), action);
+        for action in AuditAction::ALL.iter().copied() {
+            assert_eq!(AuditAction::parse(action.name()), Some(action));
+            assert_eq!(AuditAction::of_number(action.number()), action);
         }
-        assert_eq!(Action::of_number(9_999), Action::Unknown);
+        assert_eq!(AuditAction::of_number(9_999), AuditAction::Unknown);
     }
 
     #[test]
     fn fields_of_a_later_release_are_passed_over() {
-        let event = Event::new(Action::CompositionRead, 7);
+        let event = AuditEvent::new(AuditAction::CompositionRead, 7);
         let mut bytes = bytes(&event);
         number(&mut bytes, 77, 5);
         text(&mut bytes, 78, "later");
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn a_text_is_cut_at_its_bound_between_characters() {
         let long = "õ".repeat(AUDIT_QUERY_BYTES_MAX);
-        let mut event = Event { query: Some(long.clone()), ..Event::new(Action::CompositionSearch, 7) };
+        let mut event = AuditEvent { query: Some(long.clone()), ..AuditEvent::new(AuditAction::CompositionSearch, 7) };
         event.who.family_name = Some(format!("a{long}"));
         let read = read(&bytes(&event)).unwrap();
         assert_eq!(read.query.unwrap().len(), AUDIT_QUERY_BYTES_MAX - 1);
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn a_page_of_a_thousand_hits_takes_little() {
         let entities = (0..1_000).filter_map(|at| Some((Id::new(900_000 - at * 7)?, Version::new(2)))).collect();
-        let event = Event { entities, ..Event::new(Action::CompositionSearch, 1_790_000_000_000) };
+        let event = AuditEvent { entities, ..AuditEvent::new(AuditAction::CompositionSearch, 1_790_000_000_000) };
         assert!(bytes(&event).len() < 2_100, "{}", bytes(&event).len());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::operator::Operator;
+use super::operator::SystemUser;
 use crate::audit::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 use certificate::{Id, Seq, Version};
 
@@ -17,11 +17,11 @@ pub fn with_its_end_told<T>(done: Result<T, String>, told: Result<(), String>) -
 
 /// One access. It and its parts hold personal data, which belongs into the trail and nowhere else; their `Debug` tells none of it.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct AuditEvent {
     /// Milliseconds since 1970 UTC.
     pub at: i64,
-    pub action: Action,
-    pub who: Who,
+    pub action: AuditAction,
+    pub who: EventAgent,
     pub from: From,
     /// The id of the request, as `X-Request-Id` tells it.
     pub trace: String,
@@ -57,7 +57,7 @@ pub type Entity = (Id, Option<Version>);
 
 /// Who calls, as a verified token says. Everything is absent where nobody said so.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct EventAgent {
     /// Personal code, bare digits.
     pub person: Option<String>,
     pub given_name: Option<String>,
@@ -71,7 +71,7 @@ pub struct Who {
     /// Ties the requests of one token together.
     pub session: Option<String>,
     /// Who ran a command.
-    pub operator: Option<Operator>,
+    pub operator: Option<SystemUser>,
 }
 
 /// Where a request came from. What X-Road's headers say is claimed, not verified.
@@ -101,37 +101,37 @@ macro_rules! actions {
     ($($action:ident = $number:literal $name:literal,)*) => {
         /// What was done.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub enum Action {
+        pub enum AuditAction {
             $(#[doc = concat!("`", $name, "`")] $action,)*
             /// Nothing this program knows: a path without a meaning, or an action of a later release.
             #[default]
             Unknown,
         }
 
-        impl Action {
+        impl AuditAction {
             /// All of them, in the order of their numbers.
-            pub const ALL: &[Action] = &[$(Action::$action,)* Action::Unknown];
+            pub const ALL: &[AuditAction] = &[$(AuditAction::$action,)* AuditAction::Unknown];
 
             /// How it is called, such as `composition.read`.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Action::$action => $name,)*
-                    Action::Unknown => "unknown",
+                    $(AuditAction::$action => $name,)*
+                    AuditAction::Unknown => "unknown",
                 }
             }
 
             /// How it is stored.
             pub(super) fn number(self) -> u64 {
                 match self {
-                    $(Action::$action => $number,)*
-                    Action::Unknown => 0,
+                    $(AuditAction::$action => $number,)*
+                    AuditAction::Unknown => 0,
                 }
             }
 
-            pub(super) fn of_number(number: u64) -> Action {
+            pub(super) fn of_number(number: u64) -> AuditAction {
                 match number {
-                    $($number => Action::$action,)*
-                    _ => Action::Unknown,
+                    $($number => AuditAction::$action,)*
+                    _ => AuditAction::Unknown,
                 }
             }
         }
@@ -188,15 +188,15 @@ actions! {
     AuditAccept            = 46 "audit.accept",
 }
 
-impl Action {
-    /// Reads a name as [`Action::name`] writes it.
-    pub fn parse(name: &str) -> Option<Action> {
-        Action::ALL.iter().copied().find(|action| action.name() == name)
+impl AuditAction {
+    /// Reads a name as [`AuditAction::name`] writes it.
+    pub fn parse(name: &str) -> Option<AuditAction> {
+        AuditAction::ALL.iter().copied().find(|action| action.name() == name)
     }
 
     /// Create, read, update, delete or execute: `AuditEvent.action`. FHIR R5 `valueset-audit-event-action.html`.
     pub fn letter(self) -> &'static str {
-        use Action::*;
+        use AuditAction::*;
         match self {
             CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
             CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
@@ -225,7 +225,7 @@ impl Action {
 
     /// FHIR's name of the interaction, where it has one.
     pub fn interaction(self) -> Option<&'static str> {
-        use Action::*;
+        use AuditAction::*;
         Some(match self {
             CompositionRead | PatientRead | AuditRead => "read",
             CompositionVread | PatientVread => "vread",
@@ -241,11 +241,11 @@ impl Action {
     }
 }
 
-/// What the store knows of a change, for [`Event::of_change`].
+/// What the store knows of a change, for [`AuditEvent::of_change`].
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct ChangeFacts {
     pub seq: Seq,
-    pub action: Action,
+    pub action: AuditAction,
     pub id: Id,
     /// The version made; the newest one for a change that makes none, such as a consent.
     pub version: Option<Version>,
@@ -256,15 +256,15 @@ pub struct Change {
     pub status: u16,
 }
 
-impl Event {
+impl AuditEvent {
     /// An action at a moment; everything else is filled in by whoever knows it.
-    pub fn new(action: Action, at: i64) -> Event {
-        Event { at, action, ..Event::default() }
+    pub fn new(action: AuditAction, at: i64) -> AuditEvent {
+        AuditEvent { at, action, ..AuditEvent::default() }
     }
 
     /// The event of a change that was carried out. `trace` is the id of its request.
-    pub fn of_change(change: Change, who: Who, from: From, method: Method, trace: String) -> Event {
-        Event {
+    pub fn of_change(change: ChangeFacts, who: EventAgent, from: From, method: Method, trace: String) -> AuditEvent {
+        AuditEvent {
             at: change.at,
             action: change.action,
             who,
@@ -275,7 +275,7 @@ impl Event {
             entities: vec![(change.id, change.version)],
             patients: change.patient.into_iter().collect(),
             change: Some(change.seq),
-            ..Event::default()
+            ..AuditEvent::default()
         }
     }
 
@@ -291,16 +291,20 @@ impl Event {
     }
 
     /// The event of a command, told by its whole name, such as `hcert audit export`, with the operator of this thread.
-    pub fn of_command(action: Action, at: i64, command: &str) -> Event {
-        let who = Who { application: Some(command.to_owned()), operator: Some(Operator::current()), ..Who::default() };
-        Event { who, method: Method::Socket, ..Event::new(action, at) }
+    pub fn of_command(action: AuditAction, at: i64, command: &str) -> AuditEvent {
+        let who = EventAgent {
+            application: Some(command.to_owned()),
+            operator: Some(SystemUser::current()),
+            ..EventAgent::default()
+        };
+        AuditEvent { who, method: Method::Socket, ..AuditEvent::new(action, at) }
     }
 }
 
-/// As [`Event::last_change`], of an event that was not read as a whole.
-pub(super) fn last_change(action: Action, change: Option<Seq>, before: Seq) -> Seq {
+/// As [`AuditEvent::last_change`], of an event that was not read as a whole.
+pub(super) fn last_change(action: AuditAction, change: Option<Seq>, before: Seq) -> Seq {
     match action {
-        Action::Restore => change.unwrap_or_default(),
+        AuditAction::Restore => change.unwrap_or_default(),
         _ => change.unwrap_or_default().max(before),
     }
 }
@@ -320,15 +324,15 @@ pub(super) fn text_within(text: &str) -> &str {
     within(text, AUDIT_TEXT_BYTES_MAX)
 }
 
-impl fmt::Debug for Event {
+impl fmt::Debug for AuditEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "Event({} at {}, {})", self.action.name(), self.at, self.status)
+        write!(formatter, "AuditEvent({} at {}, {})", self.action.name(), self.at, self.status)
     }
 }
 
-impl fmt::Debug for Who {
+impl fmt::Debug for EventAgent {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "Who({})", self.roles.join(", "))
+        write!(formatter, "EventAgent({})", self.roles.join(", "))
     }
 }
 

@@ -8,21 +8,21 @@ pub struct Number(pub u64);
 
 /// The newest event: its number, and the hash that stands for everything up to it. Shown as `number:hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct TrailHead {
     pub number: Number,
     pub hash: Hash,
 }
 
-impl fmt::Display for Head {
+impl fmt::Display for TrailHead {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "{}:", self.number.0)?;
         self.hash.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
-impl Head {
+impl TrailHead {
     /// As it is shown.
-    pub fn parse(text: &str) -> Option<Head> {
+    pub fn parse(text: &str) -> Option<TrailHead> {
         let (number, hex) = text.split_once(':')?;
         let is_hex = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = number.parse().ok().filter(|_| is_hex)?;
@@ -30,7 +30,7 @@ impl Head {
         for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
             *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
         }
-        Some(Head { number: Number(number), hash })
+        Some(TrailHead { number: Number(number), hash })
     }
 }
 
@@ -39,5 +39,5 @@ pub type Hash = [u8; 32];
 
 /// How a retention names the last event it removed; a chain that begins behind it is whole.
 pub(super) fn removed((number, hash): (Number, Hash)) -> String {
-    format!("to {}", Head { number, hash })
+    format!("to {}", TrailHead { number, hash })
 }

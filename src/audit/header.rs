@@ -40,7 +40,7 @@ impl Header {
 
     /// Nothing when the bytes are no header, or a damaged one.
     pub fn read(bytes: &[u8]) -> Option<Header> {
-        let mut fields = Fields::checked(bytes.get(..HEADER_BYTES)?, MAGIC)?;
+        let mut fields = HeaderFields::checked(bytes.get(..HEADER_BYTES)?, MAGIC)?;
         Some(Header {
             file: fields.number()?,
             before: (Number(fields.number()?), fields.hash()?),
@@ -52,16 +52,16 @@ impl Header {
 }
 
 /// Numbers and hashes of a header, one after the other.
-pub(super) struct Fields<'a> {
+pub(super) struct HeaderFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> HeaderFields<'a> {
     /// Bytes that begin with `magic` and end with their own hash.
-    pub(super) fn checked(bytes: &'a [u8], magic: &[u8; 8]) -> Option<Fields<'a>> {
+    pub(super) fn checked(bytes: &'a [u8], magic: &[u8; 8]) -> Option<HeaderFields<'a>> {
         let (body, digest) = bytes.split_last_chunk::<32>()?;
         let rest = body.strip_prefix(magic)?;
-        (sha256(body) == *digest).then_some(Fields { rest })
+        (sha256(body) == *digest).then_some(HeaderFields { rest })
     }
 
     pub(super) fn skip(&mut self, bytes: usize) -> Option<()> {

@@ -9,9 +9,9 @@ use super::disk::{Name, SEAL_UNFINISHED, index_path, sync_folder, write_durable}
 use super::head::removed;
 use super::record::sha256;
 use super::seal::{self, Seal};
-use super::trail::{Part, Trail};
-use super::writer::{Shared, Writer};
-use super::{Action, Event, opening};
+use super::trail::{TrailFile, TrailFiles};
+use super::writer::{TrailShared, TrailWriter};
+use super::{AuditAction, AuditEvent, opening};
 use base::log::event;
 
 /// Milliseconds after which the audit trail makes durable what was written. Contract 7.8 allows 100; the rest is for the disk.
@@ -30,7 +30,7 @@ const RETENTION: Duration = Duration::from_secs(60 * AUDIT_RETENTION_MINUTES);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Makes durable what was written, soon after the first write; mends the trail when that failed.
-pub(super) fn keep_durable(shared: &Shared) {
+pub(super) fn keep_durable(shared: &TrailShared) {
     let mut looked = Instant::now();
     loop {
         let mut writer = shared.writer();
@@ -83,7 +83,7 @@ pub(super) fn keep_durable(shared: &Shared) {
 }
 
 /// Makes the next file ahead, seals full files, removes old ones.
-pub(super) fn keep_files(shared: &Shared) {
+pub(super) fn keep_files(shared: &TrailShared) {
     let mut told = String::new();
     let mut retention_due = Instant::now();
     loop {
@@ -114,7 +114,7 @@ pub(super) fn keep_files(shared: &Shared) {
     }
 }
 
-fn make_next(shared: &Shared) {
+fn make_next(shared: &TrailShared) {
     let file = {
         let mut writer = shared.writer();
         if writer.ready.is_some() || writer.closing {
@@ -141,7 +141,7 @@ fn make_next(shared: &Shared) {
     }
 }
 
-fn no_room(writer: &mut Writer, error: io::Error) {
+fn no_room(writer: &mut TrailWriter, error: io::Error) {
     let problem = format!("the next file cannot be made: {error}");
     if writer.room_problem.as_ref() != Some(&problem) {
         event!(AUDIT_FULL, problem);
@@ -150,8 +150,8 @@ fn no_room(writer: &mut Writer, error: io::Error) {
 }
 
 /// Seals what is full and durable. False: some file has to wait.
-fn seal_full(shared: &Shared) -> Result<bool, String> {
-    let trail = Trail::list(&shared.folder).map_err(|error| error.to_string())?;
+fn seal_full(shared: &TrailShared) -> Result<bool, String> {
+    let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
     for double in &trail.doubles {
         let sealed = Name::Sealed(double.file()).within(&trail.folder);
         let bytes = fs::read(sealed).map_err(|error| error.to_string())?;
@@ -178,7 +178,7 @@ fn seal_full(shared: &Shared) -> Result<bool, String> {
 }
 
 /// Until the last step the plain file counts, so that a crash in between costs nothing.
-fn seal_one(trail: &Trail, part: &Part) -> Result<(), String> {
+fn seal_one(trail: &TrailFiles, part: &TrailFile) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let Some(content) = part.content(&trail.folder).map_err(text)? else { return Ok(()) };
     let sealed = seal::seal(&content)?;
@@ -201,9 +201,9 @@ fn holds(sealed: &[u8], seal: &Seal) -> bool {
 }
 
 /// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes.
-fn remove_old(shared: &Shared) -> Result<(), String> {
+fn remove_old(shared: &TrailShared) -> Result<(), String> {
     let Some(keep_from) = (shared.options.keep_from)() else { return Ok(()) };
-    let trail = Trail::list(&shared.folder).map_err(|error| error.to_string())?;
+    let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
     let old = trail.parts.iter().map_while(|part| {
         let seal = part.seal?;
         (seal.latest < keep_from).then_some((part.name, seal))
@@ -211,7 +211,8 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
     for (name, seal) in old {
         let first = seal.header.before.0.0 + 1;
         let note = format!("{name} with the numbers from {first} {} was removed", removed(seal.last));
-        let event = Event { note: Some(note), ..Event::new(Action::AuditRetention, (shared.options.clock)()) };
+        let event =
+            AuditEvent { note: Some(note), ..AuditEvent::new(AuditAction::AuditRetention, (shared.options.clock)()) };
         let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
         told.map_err(|failing| failing.0)?;
         // The index first, which a crash in between would leave without its events.

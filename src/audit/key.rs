@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::event::{Entity, Event, text_within};
+use super::event::{AuditEvent, Entity, text_within};
 use certificate::{Id, IdentifierSystems};
 
 /// One thing that an event can be found by. Every search for a patient, a certificate or an agent asks these keys, so an index of them
 /// finds whatever the search would find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key<'e> {
+pub enum EventKey<'e> {
     /// Id of a patient that the request named or was shown.
     Patient(&'e str),
     /// Identifier of a person or a certificate that the request named: `system|value`, or the value alone where no system was named.
@@ -28,25 +28,25 @@ pub enum Key<'e> {
     AgentUser(&'e str),
 }
 
-impl Event {
+impl AuditEvent {
     /// Everything that the event can be found by. A key may come more than once.
-    pub fn keys(&self) -> impl Iterator<Item = Key<'_>> {
-        let Event { who, entities, patients, identifiers, organizations, .. } = self;
+    pub fn keys(&self) -> impl Iterator<Item = EventKey<'_>> {
+        let AuditEvent { who, entities, patients, identifiers, organizations, .. } = self;
         let user = who.operator.as_ref().and_then(|operator| operator.name.as_deref());
         let acting = [&who.organization, &who.represented_party].into_iter().flatten();
-        let agents = who.person.as_deref().map(Key::AgentPerson).into_iter();
-        let agents = agents.chain(acting.map(|code| Key::AgentOrganization(code)));
-        let agents = agents.chain(who.roles.iter().map(|role| Key::AgentRole(role)));
-        let agents = agents.chain(user.map(Key::AgentUser));
-        let named = patients.iter().map(|id| Key::Patient(id));
-        let named = named.chain(identifiers.iter().map(|identifier| Key::Identifier(identifier)));
-        let named = named.chain(organizations.iter().map(|code| Key::Organization(code)));
-        named.chain(entities.iter().map(|(id, _)| Key::Certificate(*id))).chain(agents)
+        let agents = who.person.as_deref().map(EventKey::AgentPerson).into_iter();
+        let agents = agents.chain(acting.map(|code| EventKey::AgentOrganization(code)));
+        let agents = agents.chain(who.roles.iter().map(|role| EventKey::AgentRole(role)));
+        let agents = agents.chain(user.map(EventKey::AgentUser));
+        let named = patients.iter().map(|id| EventKey::Patient(id));
+        let named = named.chain(identifiers.iter().map(|identifier| EventKey::Identifier(identifier)));
+        let named = named.chain(organizations.iter().map(|code| EventKey::Organization(code)));
+        named.chain(entities.iter().map(|(id, _)| EventKey::Certificate(*id))).chain(agents)
     }
 
     /// Adds whom a request named.
-    pub fn name(&mut self, named: Named) {
-        let Named { patients, identifiers, organizations, certificates } = named;
+    pub fn name(&mut self, named: NamedKeys) {
+        let NamedKeys { patients, identifiers, organizations, certificates } = named;
         patients.into_iter().for_each(|patient| add(&mut self.patients, patient));
         identifiers.into_iter().for_each(|identifier| add(&mut self.identifiers, identifier));
         organizations.into_iter().for_each(|organization| add(&mut self.organizations, organization));
@@ -60,16 +60,16 @@ impl Event {
 
 /// Whom and what a request named, whether or not any of it exists.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedKeys {
     pub patients: Vec<String>,
     pub identifiers: Vec<String>,
     pub organizations: Vec<String>,
     pub certificates: Vec<Entity>,
 }
 
-impl Named {
+impl NamedKeys {
     pub fn is_empty(&self) -> bool {
-        let Named { patients, identifiers, organizations, certificates } = self;
+        let NamedKeys { patients, identifiers, organizations, certificates } = self;
         patients.is_empty() && identifiers.is_empty() && organizations.is_empty() && certificates.is_empty()
     }
 
@@ -96,20 +96,20 @@ impl Named {
 
 /// Where a request that is under way adds whom it names, beside the event that is written at its end.
 #[derive(Clone, Debug, Default)]
-pub struct Met(Arc<Mutex<Named>>);
+pub struct NamedCollector(Arc<Mutex<NamedKeys>>);
 
-impl Met {
-    pub fn add(&self, add: impl FnOnce(&mut Named)) {
+impl NamedCollector {
+    pub fn add(&self, add: impl FnOnce(&mut NamedKeys)) {
         add(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Takes out whatever was added so far.
-    pub fn take(&self) -> Named {
+    pub fn take(&self) -> NamedKeys {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// An identifier as a [`Key`] has it: `system|value`, or the value alone.
+/// An identifier as an [`EventKey`] has it: `system|value`, or the value alone.
 pub fn identifier(system: Option<&str>, value: &str) -> String {
     match system {
         Some(system) => [text_within(system), "|", text_within(value)].concat(),
@@ -130,7 +130,7 @@ fn add(texts: &mut Vec<String>, text: String) {
 }
 
 /// It holds personal data.
-impl fmt::Debug for Named {
+impl fmt::Debug for NamedKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("Named")
     }

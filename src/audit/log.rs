@@ -7,23 +7,23 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::copy::FileOf;
-use super::disk::{Disk, Machine, folder};
-use super::head::{Head, Number};
+use super::disk::{AuditDisk, SystemDisk, folder};
+use super::head::{Number, TrailHead};
 use super::index::{self, Indexes, Subjects};
 use super::opening;
 
-use super::search::Search;
-use super::trail::Trail;
-use super::writer::{Durable, Failing, Options, Shared, State, Writer};
-use super::{Action, Event, Order, Verified, Wanted, keeper};
+use super::search::EventSearch;
+use super::trail::TrailFiles;
+use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
+use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, keeper};
 use base::log::event;
 use base::threads;
 use certificate::Seq;
 
 /// The trail at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
-    pub state: State,
+pub struct TrailHealth {
+    pub state: TrailState,
     /// The newest event.
     pub head: Number,
     /// The newest event that is known to be durable.
@@ -36,28 +36,28 @@ pub struct Health {
 const COMPLETE_TRIES: u32 = 1_000;
 
 /// The trail of a data folder. One process has it open at a time, which redb's lock of the folder sees to.
-pub struct Log {
-    shared: Arc<Shared>,
+pub struct AuditTrail {
+    shared: Arc<TrailShared>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Log {
+impl AuditTrail {
     /// Opens the trail, or begins one. Only its newest file is read: some milliseconds.
     ///
     /// # Errors
     /// Its files cannot be made or read, in words for the person at the terminal.
-    pub fn open(options: Options) -> Result<Log, String> {
-        Log::open_on(options, Arc::new(Machine))
+    pub fn open(options: TrailOptions) -> Result<AuditTrail, String> {
+        AuditTrail::open_on(options, Arc::new(SystemDisk))
     }
 
-    pub(super) fn open_on(options: Options, disk: Arc<dyn Disk>) -> Result<Log, String> {
+    pub(super) fn open_on(options: TrailOptions, disk: Arc<dyn AuditDisk>) -> Result<AuditTrail, String> {
         let folder = folder(&options.folder);
         let opened = opening::open(&folder, options.file_bytes, &*disk)
             .map_err(|problem| format!("the audit trail in {}: {problem}", folder.display()))?;
-        let opening::Opened { current, ready, head, last_change, repaired } = opened;
+        let opening::OpenedTrail { current, ready, head, last_change, repaired } = opened;
         let durable = Durable { head, file: current.file, position: current.position, last_change };
         let newest_file = ready.as_ref().map_or(current.file, |ready| ready.file.max(current.file));
-        let writer = Writer {
+        let writer = TrailWriter {
             current,
             ready,
             newest_file,
@@ -76,7 +76,7 @@ impl Log {
             expected: None,
             closing: false,
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TrailShared {
             options,
             folder,
             disk,
@@ -86,14 +86,17 @@ impl Log {
             syncing: Mutex::new(()),
             indexes: Indexes::default(),
         });
-        let mut log = Log { shared, threads: Vec::new() };
+        let mut log = AuditTrail { shared, threads: Vec::new() };
         for repair in repaired {
             event!(AUDIT_REPAIRED, repair);
-            let event = Event { note: Some(repair), ..Event::new(Action::AuditRepaired, (log.shared.options.clock)()) };
+            let event = AuditEvent {
+                note: Some(repair),
+                ..AuditEvent::new(AuditAction::AuditRepaired, (log.shared.options.clock)())
+            };
             log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.0)?;
         }
         for (name, run) in
-            [("hcert-audit", keeper::keep_durable as fn(&Shared)), ("hcert-audit-files", keeper::keep_files)]
+            [("hcert-audit", keeper::keep_durable as fn(&TrailShared)), ("hcert-audit-files", keeper::keep_files)]
         {
             let shared = log.shared.clone();
             let spawned = thread::Builder::new().name(name.into()).spawn(move || run(&shared));
@@ -106,15 +109,15 @@ impl Log {
     ///
     /// # Errors
     /// The trail cannot take it: what the event is about must not happen.
-    pub fn append(&self, event: &Event) -> Result<Number, Failing> {
+    pub fn append(&self, event: &AuditEvent) -> Result<Number, Failing> {
         self.append_all(std::slice::from_ref(event))
     }
 
     /// Writes some events at once, all or none; the number of the last comes back.
     ///
     /// # Errors
-    /// As [`append`](Log::append).
-    pub fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {
+    /// As [`append`](AuditTrail::append).
+    pub fn append_all(&self, events: &[AuditEvent]) -> Result<Number, Failing> {
         self.shared.append_all(events)
     }
 
@@ -135,11 +138,11 @@ impl Log {
     /// comes back.
     ///
     /// # Errors
-    /// As [`append`](Log::append).
-    pub fn complete(&self, changes: impl Iterator<Item = Event>) -> Result<u64, Failing> {
+    /// As [`append`](AuditTrail::append).
+    pub fn complete(&self, changes: impl Iterator<Item = AuditEvent>) -> Result<u64, Failing> {
         let mut count = 0;
         for event in changes {
-            let event = Event { rebuilt: true, ..event };
+            let event = AuditEvent { rebuilt: true, ..event };
             // A crash leaves a few; for a trail that was lost, all changes come faster than files are made for them.
             let mut tries = 0;
             while let Err(failing) = self.append(&event) {
@@ -158,11 +161,11 @@ impl Log {
         Ok(count)
     }
 
-    pub fn head(&self) -> Head {
+    pub fn head(&self) -> TrailHead {
         self.shared.writer().head
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> TrailState {
         self.shared.writer().state()
     }
 
@@ -176,9 +179,9 @@ impl Log {
     }
 
     /// How the trail is. Waits for an event that is being written.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> TrailHealth {
         let writer = self.shared.writer();
-        Health {
+        TrailHealth {
             state: writer.state(),
             head: writer.head.number,
             durable: writer.durable.head.number,
@@ -191,7 +194,7 @@ impl Log {
     ///
     /// # Errors
     /// The trail cannot be read or written.
-    pub fn expect(&self, head: Head) -> Result<Option<String>, String> {
+    pub fn expect(&self, head: TrailHead) -> Result<Option<String>, String> {
         self.shared.writer().expected = Some(head);
         if self.trail().and_then(|trail| trail.holds(head)).map_err(|error| error.to_string())? {
             return Ok(None);
@@ -203,7 +206,10 @@ impl Log {
         );
         event!(AUDIT_CUT, problem);
         let note = format!("event {number}, which the store knows, is not in the trail");
-        let event = Event { note: Some(note), ..Event::new(Action::AuditRepaired, (self.shared.options.clock)()) };
+        let event = AuditEvent {
+            note: Some(note),
+            ..AuditEvent::new(AuditAction::AuditRepaired, (self.shared.options.clock)())
+        };
         self.append(&event).and_then(|_| self.sync_now()).map_err(|failing| failing.0)?;
         self.shared.writer().damage = Some(problem.clone());
         Ok(Some(problem))
@@ -216,7 +222,7 @@ impl Log {
     }
 
     /// The newest durable event, for the store to know; nothing while the trail lacks what it should have, or a check found damage.
-    pub fn head_to_keep(&self) -> Option<Head> {
+    pub fn head_to_keep(&self) -> Option<TrailHead> {
         let writer = self.shared.writer();
         writer.damage.is_none().then_some(writer.durable.head).filter(|head| head.number.0 > 0)
     }
@@ -225,9 +231,9 @@ impl Log {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn verify(&self, known: Option<Head>) -> Result<Verified, String> {
+    pub fn verify(&self, known: Option<TrailHead>) -> Result<TrailVerifyReport, String> {
         let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        let known: Vec<Head> = known.into_iter().chain(self.shared.writer().expected).collect();
+        let known: Vec<TrailHead> = known.into_iter().chain(self.shared.writer().expected).collect();
         let verified = super::verify::verify_with(&trail, &known, self.shared.indexes.subjects())?;
         let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
         if let Some(problem) = &damage {
@@ -251,12 +257,12 @@ impl Log {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn search<'s>(&'s self, wanted: &'s Wanted, order: Order) -> io::Result<Search<'s>> {
+    pub fn search<'s>(&'s self, wanted: &'s EventFilter, order: EventOrder) -> io::Result<EventSearch<'s>> {
         let trail = self.trail()?;
         if let Some(problem) = trail.gap() {
             self.shared.doubt(&problem);
         }
-        Ok(Search { shared: &self.shared, trail, wanted, order })
+        Ok(EventSearch { shared: &self.shared, trail, wanted, order })
     }
 
     /// Keeps an index of each file from now on, on a thread of its own, so that searches need not read all events.
@@ -276,18 +282,18 @@ impl Log {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn trail(&self) -> io::Result<Trail> {
+    pub fn trail(&self) -> io::Result<TrailFiles> {
         // Files are not replaced while this is held.
         let _still = self.shared.syncing();
         let bound = {
             let writer = self.shared.writer();
             (writer.current.file, writer.current.position)
         };
-        Trail::up_to(&self.shared.folder, bound)
+        TrailFiles::up_to(&self.shared.folder, bound)
     }
 }
 
-impl Drop for Log {
+impl Drop for AuditTrail {
     fn drop(&mut self) {
         self.shared.writer().closing = true;
         self.shared.written.notify_all();
@@ -305,8 +311,8 @@ impl Drop for Log {
     }
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for AuditTrail {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "Log({})", self.shared.folder.display())
+        write!(formatter, "AuditTrail({})", self.shared.folder.display())
     }
 }

@@ -5,37 +5,37 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use super::disk::{Disk, Name, Target, mark, remove_unfinished, sync_folder};
+use super::disk::{AuditDisk, AuditFileTarget, Name, mark, remove_unfinished, sync_folder};
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header};
-use super::record::{Piece, Walk};
-use super::trail::{Part, Trail};
-use super::writer::{Current, Ready};
-use super::{Head, Number, encoding};
+use super::record::{FilePiece, RecordWalk};
+use super::trail::{TrailFile, TrailFiles};
+use super::writer::{CurrentFile, ReadyFile};
+use super::{Number, TrailHead, encoding};
 use certificate::Seq;
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
 const ROOM_BYTES: u64 = 16 * 1024;
 
 /// A trail ready to be written.
-pub(super) struct Opened {
-    pub current: Current,
-    pub ready: Option<Ready>,
-    pub head: Head,
+pub(super) struct OpenedTrail {
+    pub current: CurrentFile,
+    pub ready: Option<ReadyFile>,
+    pub head: TrailHead,
     pub last_change: Seq,
     /// What was mended or found damaged, in words, for the trail itself.
     pub repaired: Vec<String>,
 }
 
 /// Where a trail ends.
-struct End {
+struct TrailEnd {
     before: (Number, Hash),
     last_change: Seq,
     /// File and byte.
     place: (u64, u64),
 }
 
-pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, String> {
+pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn AuditDisk) -> Result<OpenedTrail, String> {
     if !folder.is_dir() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| match error.kind() {
@@ -47,18 +47,18 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
     remove_unfinished(folder).map_err(text)?;
     let mark = mark(folder);
     if mark.try_exists().map_err(|error| format!("{}: {error}", mark.display()))? {
-        Trail::list(folder).and_then(|trail| write_again(&trail, disk)).map_err(text)?;
+        TrailFiles::list(folder).and_then(|trail| write_again(&trail, disk)).map_err(text)?;
         // One that stays is a reason to do it again.
         drop(fs::remove_file(mark));
     }
     let mut repaired = Vec::new();
     let (trail, end, current) = loop {
-        let trail = Trail::list(folder).map_err(text)?;
+        let trail = TrailFiles::list(folder).map_err(text)?;
         for replaced in &trail.replaced {
             fs::remove_file(replaced.within(folder)).map_err(text)?;
         }
         let Some(part) = trail.parts.last() else {
-            let nothing = End { before: (Number(0), [0; 32]), last_change: Seq(0), place: (0, 0) };
+            let nothing = TrailEnd { before: (Number(0), [0; 32]), last_change: Seq(0), place: (0, 0) };
             break (trail, nothing, None);
         };
         let found = match part.name {
@@ -94,11 +94,11 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
         ready = make(folder, newest.max(current.file) + 1, file_bytes, disk).ok();
     }
     let (number, hash) = end.before;
-    Ok(Opened { current, ready, head: Head { number, hash }, last_change: end.last_change, repaired })
+    Ok(OpenedTrail { current, ready, head: TrailHead { number, hash }, last_change: end.last_change, repaired })
 }
 
 /// Writes again what the files hold that may be on the disk or not: the system takes it for written.
-fn write_again(trail: &Trail, disk: &dyn Disk) -> io::Result<()> {
+fn write_again(trail: &TrailFiles, disk: &dyn AuditDisk) -> io::Result<()> {
     for part in trail.parts.iter().filter(|part| matches!(part.name, Name::Plain(_))) {
         let Some(content) = part.content(&trail.folder)? else { continue };
         let target = disk.open(&part.name.within(&trail.folder))?;
@@ -112,23 +112,23 @@ fn write_again(trail: &Trail, disk: &dyn Disk) -> io::Result<()> {
 fn plain(
     folder: &Path,
     file: u64,
-    disk: &dyn Disk,
+    disk: &dyn AuditDisk,
     repaired: &mut Vec<String>,
-) -> Result<Option<(End, Option<Current>)>, String> {
+) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = Name::Plain(file).within(folder);
     let bytes = fs::read(&path).map_err(text)?;
     let header = Header::read(&bytes).filter(|header| header.file == file);
-    let mut end = End {
+    let mut end = TrailEnd {
         before: header.map_or((Number(0), [0; 32]), |header| header.before),
         last_change: header.map_or(Seq(0), |header| header.last_change),
         place: (file, HEADER_BYTES as u64),
     };
     let mut damaged = Vec::new();
     let mut events = 0;
-    for piece in Walk::open_ended(&bytes, HEADER_BYTES, header.map(|header| header.before)) {
+    for piece in RecordWalk::open_ended(&bytes, HEADER_BYTES, header.map(|header| header.before)) {
         match piece {
-            Piece::Damaged(range) => damaged.push(range),
-            Piece::Record(record) => {
+            FilePiece::Damaged(range) => damaged.push(range),
+            FilePiece::Record(record) => {
                 let glance = encoding::glance(record.payload).unwrap_or_default();
                 end.before = (record.number, *record.hash);
                 end.last_change = glance.last_change(end.last_change);
@@ -160,17 +160,17 @@ fn plain(
     };
     target.sync().or_else(again).map_err(text)?;
     let length = bytes.len() as u64;
-    let current = Current { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
+    let current = CurrentFile { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
     Ok(Some((end, header.map(|_| current))))
 }
 
 /// The highest change in the files before the newest. It stands in the last of them, as changes are told in their order.
-fn last_change_before(trail: &Trail) -> io::Result<Seq> {
+fn last_change_before(trail: &TrailFiles) -> io::Result<Seq> {
     for part in trail.parts.iter().rev().skip(1) {
         let Some(content) = part.content(&trail.folder)? else { continue };
         let mut last = part.header.map_or(Seq(0), |header| header.last_change);
-        for piece in Walk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
-            if let Piece::Record(record) = piece
+        for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
+            if let FilePiece::Record(record) = piece
                 && let Ok(glance) = encoding::glance(record.payload)
             {
                 last = glance.last_change(last);
@@ -184,7 +184,7 @@ fn last_change_before(trail: &Trail) -> io::Result<Seq> {
 }
 
 /// The newest file is a sealed one: whatever came behind it is gone.
-fn after_sealed(trail: &Trail, part: &Part, file: u64) -> Result<End, String> {
+fn after_sealed(trail: &TrailFiles, part: &TrailFile, file: u64) -> Result<TrailEnd, String> {
     let content = part.content(&trail.folder).map_err(text)?.ok_or("its newest file vanished")?;
     let header = part.header.ok_or_else(|| match part.seal {
         Some(seal) => {
@@ -194,24 +194,24 @@ fn after_sealed(trail: &Trail, part: &Part, file: u64) -> Result<End, String> {
     })?;
     let before = part.seal.map_or(header.before, |seal| seal.last);
     let mut last_change = header.last_change;
-    for piece in Walk::whole(&content, HEADER_BYTES, Some(header.before)) {
-        if let Piece::Record(record) = piece
+    for piece in RecordWalk::whole(&content, HEADER_BYTES, Some(header.before)) {
+        if let FilePiece::Record(record) = piece
             && let Ok(glance) = encoding::glance(record.payload)
         {
             last_change = glance.last_change(last_change);
         }
     }
-    Ok(End { before, last_change, place: (file, content.len() as u64) })
+    Ok(TrailEnd { before, last_change, place: (file, content.len() as u64) })
 }
 
 /// The file made ahead, when it is of use. Others like it are removed.
-fn spare(trail: &Trail, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Option<Ready>> {
+fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn AuditDisk) -> io::Result<Option<ReadyFile>> {
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = Name::Plain(file).within(&trail.folder);
         let is_whole = fs::metadata(&path)?.len() == file_bytes && fs::read(&path)?.iter().all(|byte| *byte == 0);
         if is_whole && file > current && ready.is_none() {
-            ready = Some(Ready { file, target: disk.open(&path)?, bytes: file_bytes });
+            ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
         } else {
             fs::remove_file(path)?;
         }
@@ -220,12 +220,12 @@ fn spare(trail: &Trail, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::R
 }
 
 /// Makes an empty file.
-pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Ready> {
+pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn AuditDisk) -> io::Result<ReadyFile> {
     let target = disk.make(&Name::Plain(file).within(folder), file_bytes)?;
-    Ok(Ready { file, target, bytes: file_bytes })
+    Ok(ReadyFile { file, target, bytes: file_bytes })
 }
 
-fn begin(ready: Ready, end: &End) -> io::Result<Current> {
+fn begin(ready: ReadyFile, end: &TrailEnd) -> io::Result<CurrentFile> {
     let header = Header {
         file: ready.file,
         before: end.before,
@@ -236,10 +236,10 @@ fn begin(ready: Ready, end: &End) -> io::Result<Current> {
     ready.target.write_all_at(&header.write(), 0)?;
     ready.target.sync()?;
     let position = HEADER_BYTES as u64;
-    Ok(Current { file: ready.file, target: ready.target, bytes: ready.bytes, position, soiled_to: position })
+    Ok(CurrentFile { file: ready.file, target: ready.target, bytes: ready.bytes, position, soiled_to: position })
 }
 
-fn clear(target: &dyn Target, from: u64, to: u64) -> io::Result<()> {
+fn clear(target: &dyn AuditFileTarget, from: u64, to: u64) -> io::Result<()> {
     target.write_all_at(&vec![0; to.saturating_sub(from) as usize], from)
 }
 

@@ -10,7 +10,7 @@ use std::ptr;
 
 /// A user of the operating system. The name is personal data.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Operator {
+pub struct SystemUser {
     pub uid: u32,
     /// Nothing where the system knows no name for the number.
     pub name: Option<String>,
@@ -18,15 +18,15 @@ pub struct Operator {
 
 thread_local! {
     /// Whom a thread works for; nothing: for the process itself.
-    static ACTING: RefCell<Option<Operator>> = const { RefCell::new(None) };
+    static ACTING: RefCell<Option<SystemUser>> = const { RefCell::new(None) };
 }
 
-impl Operator {
+impl SystemUser {
     /// The user whose command this thread carries out; that of the process itself where none was named.
-    pub fn current() -> Operator {
+    pub fn current() -> SystemUser {
         ACTING.with_borrow(Clone::clone).unwrap_or_else(|| {
             // SAFETY: the call takes nothing and cannot fail.
-            Operator::of_uid(unsafe { libc::geteuid() })
+            SystemUser::of_uid(unsafe { libc::geteuid() })
         })
     }
 
@@ -34,8 +34,8 @@ impl Operator {
     ///
     /// # Errors
     /// The kernel does not say.
-    pub fn of_peer(stream: &UnixStream) -> io::Result<Operator> {
-        peer_uid(stream).map(Operator::of_uid)
+    pub fn of_peer(stream: &UnixStream) -> io::Result<SystemUser> {
+        peer_uid(stream).map(SystemUser::of_uid)
     }
 
     /// Does work for this user on this thread.
@@ -46,8 +46,8 @@ impl Operator {
         done
     }
 
-    fn of_uid(uid: u32) -> Operator {
-        Operator { uid, name: name_of(uid) }
+    fn of_uid(uid: u32) -> SystemUser {
+        SystemUser { uid, name: name_of(uid) }
     }
 }
 
@@ -87,9 +87,9 @@ fn name_of(uid: u32) -> Option<String> {
     name.to_str().ok().map(str::to_owned)
 }
 
-impl fmt::Debug for Operator {
+impl fmt::Debug for SystemUser {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "Operator({})", self.uid)
+        write!(formatter, "SystemUser({})", self.uid)
     }
 }
 
@@ -100,19 +100,19 @@ mod tests {
     #[test]
     fn the_peer_of_a_socket_of_ours_is_the_user_of_the_process() {
         let (one, _other) = UnixStream::pair().unwrap();
-        assert_eq!(Operator::of_peer(&one).unwrap(), Operator::current());
+        assert_eq!(SystemUser::of_peer(&one).unwrap(), SystemUser::current());
     }
 
     #[test]
     fn a_thread_works_for_another_user_as_long_as_it_is_told() {
-        let other = Operator { uid: 4_711, name: Some("mari".to_owned()) };
-        let own = Operator::current();
-        assert_eq!(other.clone().acting(Operator::current), other);
-        assert_eq!(Operator::current(), own);
+        let other = SystemUser { uid: 4_711, name: Some("mari".to_owned()) };
+        let own = SystemUser::current();
+        assert_eq!(other.clone().acting(SystemUser::current), other);
+        assert_eq!(SystemUser::current(), own);
     }
 
     #[test]
     fn a_number_without_a_name_has_none() {
-        assert_eq!(Operator::of_uid(u32::MAX - 7).name, None);
+        assert_eq!(SystemUser::of_uid(u32::MAX - 7).name, None);
     }
 }

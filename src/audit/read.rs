@@ -4,37 +4,38 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use super::header::HEADER_BYTES;
-use super::record::{Piece, Walk};
-use super::trail::{Part, Trail};
-use super::{Event, Number, encoding};
+use super::record::{FilePiece, RecordWalk};
+use super::trail::{TrailFile, TrailFiles};
+use super::{AuditEvent, Number, encoding};
 
 /// In which order events are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum EventOrder {
     OldestFirst,
     NewestFirst,
 }
 
 /// The events of a trail. What is damaged is passed over; [`verify`](super::verify) tells of it.
 pub struct Events {
-    trail: Trail,
-    order: Order,
+    trail: TrailFiles,
+    order: EventOrder,
     /// Milliseconds since 1970 UTC.
     times: RangeInclusive<i64>,
     /// Of the trail, still to be read.
-    parts: Vec<Part>,
+    parts: Vec<TrailFile>,
     content: Vec<u8>,
     /// Numbers and places of the payloads in it that are still to be told, the next one last.
     waiting: Vec<(Number, std::ops::Range<usize>)>,
 }
 
-impl Trail {
+impl TrailFiles {
     /// The events of a span of time. Sealed files outside it are not opened.
-    pub fn events(self, order: Order, times: RangeInclusive<i64>) -> Events {
-        let touches =
-            |part: &Part| part.seal.is_none_or(|seal| seal.earliest <= *times.end() && seal.latest >= *times.start());
-        let mut parts: Vec<Part> = self.parts.iter().filter(|part| touches(part)).cloned().collect();
-        if order == Order::OldestFirst {
+    pub fn events(self, order: EventOrder, times: RangeInclusive<i64>) -> Events {
+        let touches = |part: &TrailFile| {
+            part.seal.is_none_or(|seal| seal.earliest <= *times.end() && seal.latest >= *times.start())
+        };
+        let mut parts: Vec<TrailFile> = self.parts.iter().filter(|part| touches(part)).cloned().collect();
+        if order == EventOrder::OldestFirst {
             parts.reverse();
         }
         Events { trail: self, order, times, parts, content: Vec::new(), waiting: Vec::new() }
@@ -49,15 +50,15 @@ impl Events {
         self.content = part.content(&self.trail.folder)?.unwrap_or_default();
         let before = part.header.map(|header| header.before);
         // A file that is being written, or was when the server was killed, ends in zeros.
-        let records = Walk::open_ended(&self.content, HEADER_BYTES, before).filter_map(|piece| match piece {
-            Piece::Record(record) => {
+        let records = RecordWalk::open_ended(&self.content, HEADER_BYTES, before).filter_map(|piece| match piece {
+            FilePiece::Record(record) => {
                 let start = record.end() - 32 - record.payload.len();
                 Some((record.number, start..start + record.payload.len()))
             }
-            Piece::Damaged(_) => None,
+            FilePiece::Damaged(_) => None,
         });
         self.waiting = records.collect();
-        if self.order == Order::OldestFirst {
+        if self.order == EventOrder::OldestFirst {
             self.waiting.reverse();
         }
         Ok(true)
@@ -65,7 +66,7 @@ impl Events {
 }
 
 impl Iterator for Events {
-    type Item = io::Result<(Number, Event)>;
+    type Item = io::Result<(Number, AuditEvent)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -19,7 +19,7 @@ pub const FRAME_BYTES: usize = PAYLOAD_AT + HASH_BYTES;
 
 /// One record as it lies in a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct EventRecord<'a> {
     /// Where it begins.
     pub at: usize,
     pub number: Number,
@@ -27,7 +27,7 @@ pub struct Record<'a> {
     pub hash: &'a Hash,
 }
 
-impl Record<'_> {
+impl EventRecord<'_> {
     /// Where the next one begins.
     pub fn end(&self) -> usize {
         self.at + FRAME_BYTES + self.payload.len()
@@ -36,8 +36,8 @@ impl Record<'_> {
 
 /// What a walk over a file meets.
 #[derive(Debug)]
-pub enum Piece<'a> {
-    Record(Record<'a>),
+pub enum FilePiece<'a> {
+    Record(EventRecord<'a>),
     /// Bytes that are no part of the chain.
     Damaged(Range<usize>),
 }
@@ -120,18 +120,18 @@ fn payload_bytes(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The record that begins at a place and follows `before` in the chain.
-fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<Record<'a>> {
+fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<EventRecord<'a>> {
     let record = bytes.get(at..)?;
     let length = payload_bytes(record)?;
     let record = record.get(..length.checked_add(FRAME_BYTES)?)?;
     let (body, hash) = record.split_last_chunk::<HASH_BYTES>()?;
     let number = Number(u64::from_le_bytes(*body.get(NUMBER_AT..)?.first_chunk()?));
     let is_linked = link(before, &body[NUMBER_AT..]) == *hash;
-    is_linked.then_some(Record { at, number, payload: &body[PAYLOAD_AT..], hash })
+    is_linked.then_some(EventRecord { at, number, payload: &body[PAYLOAD_AT..], hash })
 }
 
 /// Goes from record to record, and over damaged bytes to the next record that holds together.
-pub struct Walk<'a> {
+pub struct RecordWalk<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Number and hash of the record before; nothing when they are not known.
@@ -140,19 +140,19 @@ pub struct Walk<'a> {
     zeros_end: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RecordWalk<'a> {
     /// Over a file whose records end with it.
-    pub fn whole(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> Walk<'a> {
-        Walk { bytes, at, before, zeros_end: false }
+    pub fn whole(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> RecordWalk<'a> {
+        RecordWalk { bytes, at, before, zeros_end: false }
     }
 
     /// Over a file whose end is still empty.
-    pub fn open_ended(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> Walk<'a> {
-        Walk { zeros_end: true, ..Walk::whole(bytes, at, before) }
+    pub fn open_ended(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> RecordWalk<'a> {
+        RecordWalk { zeros_end: true, ..RecordWalk::whole(bytes, at, before) }
     }
 
     /// The next record that follows from the 32 bytes before it, which are the hash of another when they are undamaged.
-    fn resume(&self, after: usize) -> Option<(Record<'a>, Hash)> {
+    fn resume(&self, after: usize) -> Option<(EventRecord<'a>, Hash)> {
         let least = self.before.map_or(0, |(number, _)| number.0);
         let most = least.saturating_add((self.bytes.len() / FRAME_BYTES) as u64 + 1);
         (after..self.bytes.len().saturating_sub(FRAME_BYTES - 1)).find_map(|at| {
@@ -170,10 +170,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for RecordWalk<'a> {
+    type Item = FilePiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<FilePiece<'a>> {
         if self.at >= self.bytes.len() {
             return None;
         }
@@ -183,7 +183,7 @@ impl<'a> Iterator for Walk<'a> {
         if let Some(record) = follows {
             self.at = record.end();
             self.before = Some((record.number, *record.hash));
-            return Some(Piece::Record(record));
+            return Some(FilePiece::Record(record));
         }
         let used = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         if self.zeros_end && used <= self.at {
@@ -199,7 +199,7 @@ impl<'a> Iterator for Walk<'a> {
             None => self.at = self.bytes.len(),
         }
         let end = if self.zeros_end { self.at.min(used) } else { self.at };
-        Some(Piece::Damaged(start..end))
+        Some(FilePiece::Damaged(start..end))
     }
 }
 
@@ -216,10 +216,10 @@ mod tests {
         out
     }
 
-    fn told(walk: Walk) -> Vec<String> {
+    fn told(walk: RecordWalk) -> Vec<String> {
         walk.map(|piece| match piece {
-            Piece::Record(record) => format!("{} {}", record.number.0, String::from_utf8_lossy(record.payload)),
-            Piece::Damaged(range) => format!("{range:?}"),
+            FilePiece::Record(record) => format!("{} {}", record.number.0, String::from_utf8_lossy(record.payload)),
+            FilePiece::Damaged(range) => format!("{range:?}"),
         })
         .collect()
     }
@@ -227,9 +227,9 @@ mod tests {
     #[test]
     fn records_are_met_as_they_were_written() {
         let mut bytes = records(&[b"one", b"two", b"three"]);
-        assert_eq!(told(Walk::whole(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
+        assert_eq!(told(RecordWalk::whole(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
         bytes.resize(1_000, 0);
-        assert_eq!(told(Walk::open_ended(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
+        assert_eq!(told(RecordWalk::open_ended(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
-            let told = told(Walk::whole(&bytes, 0, Some(START)));
+            let told = told(RecordWalk::whole(&bytes, 0, Some(START)));
             assert!(told.iter().any(|piece| piece.contains("..")), "{at}: {told:?}");
             if second.contains(&at) {
                 assert_eq!((told.first(), told.last()), (Some(&"1 one".into()), Some(&"5 five".into())), "{at}");
@@ -264,7 +264,7 @@ mod tests {
         for length in second_ends..whole.len() {
             let mut bytes = whole[..length].to_vec();
             bytes.resize(whole.len() + 100, 0);
-            let told = told(Walk::open_ended(&bytes, 0, Some(START)));
+            let told = told(RecordWalk::open_ended(&bytes, 0, Some(START)));
             assert_eq!(told[..2], ["1 one", "2 two"], "{length}");
             assert!(told[2..].iter().all(|piece| piece.contains("..")), "{length}: {told:?}");
         }

@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Action, Entity, Event, Method, Number, Operator};
+use super::{AuditAction, AuditEvent, Entity, Method, Number, SystemUser};
 use certificate::Names;
 use fhir::date_time;
 use fhir::json::{Json, Object};
@@ -19,7 +19,7 @@ const ENTITY_ROLE: &str = "http://terminology.hl7.org/CodeSystem/object-role";
 pub const SEVERITY: &str = "http://hl7.org/fhir/issue-severity";
 
 /// The event as a resource; its id is its number.
-pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
+pub fn resource(number: Number, event: &AuditEvent, names: &Names) -> Vec<u8> {
     let mut resource = Object::default();
     let mut set = |name, value| resource.set(name, value);
     set("resourceType", Json::string("AuditEvent"));
@@ -44,7 +44,7 @@ pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
     Json::Object(resource).to_vec()
 }
 
-fn code(action: Action, names: &Names) -> Json<'static> {
+fn code(action: AuditAction, names: &Names) -> Json<'static> {
     let own = coding(&action_system(names), action.name());
     match action.interaction() {
         Some(interaction) => concept([own, coding(RESTFUL, interaction)]),
@@ -57,8 +57,8 @@ pub fn action_system(names: &Names) -> String {
     format!("{}/CodeSystem/audit-action", names.hcert_ns)
 }
 
-fn category(action: Action) -> &'static str {
-    use Action::*;
+fn category(action: AuditAction) -> &'static str {
+    use AuditAction::*;
     match action {
         AuditRetention | AuditRepaired => "object",
         _ if action.interaction().is_some() || action == DefinitionRead => "rest",
@@ -66,7 +66,7 @@ fn category(action: Action) -> &'static str {
     }
 }
 
-fn severity(event: &Event) -> &'static str {
+fn severity(event: &AuditEvent) -> &'static str {
     match event.status {
         500.. => "error",
         400.. => "warning",
@@ -74,7 +74,7 @@ fn severity(event: &Event) -> &'static str {
     }
 }
 
-fn outcome(event: &Event, names: &Names) -> Json<'static> {
+fn outcome(event: &AuditEvent, names: &Names) -> Json<'static> {
     let mut outcome = Object::default();
     outcome.set("code", coding(SEVERITY, if event.is_refused() { "error" } else { "success" }));
     let mut details = Vec::new();
@@ -96,14 +96,14 @@ fn outcome(event: &Event, names: &Names) -> Json<'static> {
 }
 
 /// The person first, then their institution.
-fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
-    let Event { who, from, method, .. } = event;
+fn agents(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
+    let AuditEvent { who, from, method, .. } = event;
     let mut person = Object::default();
     let name = [&who.given_name, &who.family_name].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     let mut named = Object::default();
     match (&who.person, &who.operator) {
         (Some(code), _) => named.set("identifier", identifier(names.identifiers.estonian_code(), code)),
-        (None, Some(Operator { uid, name })) => {
+        (None, Some(SystemUser { uid, name })) => {
             let system = format!("{}/operator", names.hcert_ns);
             let value = name.clone().unwrap_or_else(|| uid.to_string());
             named.set("identifier", identifier(&system, &value));
@@ -147,7 +147,7 @@ fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
 }
 
 /// Certificates, patients, what was searched for, and what ties the request to others.
-fn entities(event: &Event, names: &Names) -> Vec<Json<'static>> {
+fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
     let mut entities: Vec<Json> = event.entities.iter().map(certificate).collect();
     entities.extend(event.patients.iter().map(|patient| {
         let role = concept([coding(ENTITY_ROLE, "1")]);
@@ -232,7 +232,7 @@ fn list<const N: usize>(items: [Json<'static>; N]) -> Json<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{From, Who};
+    use crate::audit::{EventAgent, From};
     use certificate::{Id, Seq, Version};
     use fhir::{json, shape};
 
@@ -240,12 +240,12 @@ mod tests {
         Names::default()
     }
 
-    fn full() -> Event {
+    fn full() -> AuditEvent {
         let text = |text: &str| Some(text.to_owned());
-        Event {
+        AuditEvent {
             at: 1_793_000_000_123,
-            action: Action::CompositionSearch,
-            who: Who {
+            action: AuditAction::CompositionSearch,
+            who: EventAgent {
                 person: text("47101010033"),
                 given_name: text("Mari"),
                 family_name: text("Maasikas"),
@@ -254,7 +254,7 @@ mod tests {
                 represented_party: text("10000001"),
                 application: text("clinic"),
                 session: text("0123456789abcdef"),
-                operator: Some(Operator { uid: 1_001, name: text("mari") }),
+                operator: Some(SystemUser { uid: 1_001, name: text("mari") }),
             },
             from: From {
                 ip: text("192.0.2.7"),
@@ -284,14 +284,14 @@ mod tests {
     #[test]
     fn a_code_is_told_with_the_system_that_it_is_of() {
         let system = |code: &str| {
-            let event = Event { code: Some(code.to_owned()), ..full() };
+            let event = AuditEvent { code: Some(code.to_owned()), ..full() };
             outcome(&event, &names()).items("detail")[0].items("coding")[0].text("system").map(str::to_owned)
         };
         assert_eq!(system("HCERT-179").as_deref(), Some("https://hcert.tehik.ee/issue"));
         assert_eq!(system("MPI-025").as_deref(), Some("https://mpi.tehik.ee"));
     }
 
-    fn checked(event: &Event) -> String {
+    fn checked(event: &AuditEvent) -> String {
         let bytes = resource(Number(41), event, &names());
         let mut read = json::parse(&bytes).expect("it is FHIR's JSON");
         shape::expect(&mut read, "AuditEvent").expect("it has R5's shape");
@@ -332,8 +332,8 @@ mod tests {
 
     #[test]
     fn every_action_with_nothing_else_has_the_shape_of_r5() {
-        for action in Action::ALL {
-            let told = checked(&Event::new(*action, 0));
+        for action in AuditAction::ALL {
+            let told = checked(&AuditEvent::new(*action, 0));
             assert!(told.contains(&format!(r#""code":"{}""#, action.name())), "{told}");
             assert!(told.contains(r#""display":"nobody known""#));
         }

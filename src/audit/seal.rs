@@ -13,8 +13,8 @@ use std::os::unix::fs::FileExt;
 use super::Number;
 use super::encoding;
 use super::head::Hash;
-use super::header::{Fields, HEADER_BYTES, Header};
-use super::record::{Piece, Walk, sha256};
+use super::header::{HEADER_BYTES, Header, HeaderFields};
+use super::record::{FilePiece, RecordWalk, sha256};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 
 /// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.
@@ -67,7 +67,7 @@ impl Seal {
     pub fn read(bytes: &[u8]) -> Option<Seal> {
         let bytes = bytes.get(..SEAL_BYTES)?;
         let header = Header::read(&bytes[MAGIC.len()..])?;
-        let mut fields = Fields::checked(bytes, MAGIC)?;
+        let mut fields = HeaderFields::checked(bytes, MAGIC)?;
         fields.skip(HEADER_BYTES)?;
         Some(Seal {
             header,
@@ -90,8 +90,8 @@ pub(super) fn seal(content: &[u8]) -> Result<Vec<u8>, String> {
     let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
     let mut blocks = Vec::new();
     let mut begun = 0;
-    for piece in Walk::whole(content, HEADER_BYTES, Some(header.before)) {
-        let Piece::Record(record) = piece else { continue };
+    for piece in RecordWalk::whole(content, HEADER_BYTES, Some(header.before)) {
+        let FilePiece::Record(record) = piece else { continue };
         last = Some((record.number, *record.hash));
         if let Ok(encoding::Glance { at, .. }) = encoding::glance(record.payload) {
             (earliest, latest) = (earliest.min(at), latest.max(at));
@@ -125,15 +125,15 @@ fn write_block(out: &mut Vec<u8>, raw: &[u8]) -> Result<(), String> {
 
 /// A block of a sealed file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(super) struct SealedBlock {
     /// Where it begins in the plain file, and in the sealed one.
     pub raw_at: usize,
     pub stored_at: usize,
 }
 
 /// The blocks of a sealed file, in their order.
-pub(super) fn blocks(sealed: &[u8]) -> Vec<Block> {
-    let (mut block, mut found) = (Block { raw_at: 0, stored_at: SEAL_BYTES }, Vec::new());
+pub(super) fn blocks(sealed: &[u8]) -> Vec<SealedBlock> {
+    let (mut block, mut found) = (SealedBlock { raw_at: 0, stored_at: SEAL_BYTES }, Vec::new());
     while let Some(head) = sealed.get(block.stored_at..).and_then(|rest| rest.first_chunk()) {
         let (raw, stored) = lengths(head);
         found.push(block);

@@ -7,40 +7,40 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use super::header::HEADER_BYTES;
-use super::index::{Condition, Draft, Index, KeyHash, conditions};
-use super::record::{Piece, Walk, payload_of};
+use super::index::{AnyOfKeys, Index, IndexDraft, KeyHash, conditions};
+use super::record::{FilePiece, RecordWalk, payload_of};
 use super::seal;
-use super::trail::{Part, Trail};
-use super::wanted::{PatientOf, Wanted};
-use super::writer::Shared;
-use super::{Event, Number, Order, encoding};
+use super::trail::{TrailFile, TrailFiles};
+use super::wanted::{EventFilter, PatientOf};
+use super::writer::TrailShared;
+use super::{AuditEvent, EventOrder, Number, encoding};
 
 /// A page of a search.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct EventPage {
     /// Of the whole search, exact.
     pub total: u64,
-    pub events: Vec<(Number, Event)>,
+    pub events: Vec<(Number, AuditEvent)>,
 }
 
 /// Events that are read at once where all are handed over.
 const CHUNK: u64 = 256;
 
 /// A search over the files of a trail as they were at one moment.
-pub struct Search<'s> {
-    pub(super) shared: &'s Shared,
-    pub(super) trail: Trail,
-    pub(super) wanted: &'s Wanted,
-    pub(super) order: Order,
+pub struct EventSearch<'s> {
+    pub(super) shared: &'s TrailShared,
+    pub(super) trail: TrailFiles,
+    pub(super) wanted: &'s EventFilter,
+    pub(super) order: EventOrder,
 }
 
-impl Search<'_> {
+impl EventSearch<'_> {
     /// Some rows of what is wanted, the first of which is row 0.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn page(&self, rows: Range<u64>, patient_of: PatientOf) -> io::Result<Page> {
-        let mut page = Page::default();
+    pub fn page(&self, rows: Range<u64>, patient_of: PatientOf) -> io::Result<EventPage> {
+        let mut page = EventPage::default();
         for part in self.parts() {
             let mut hits = self.hits(part, patient_of)?;
             let of_page = |hits: &Hits| {
@@ -67,7 +67,7 @@ impl Search<'_> {
     pub fn each(
         &self,
         patient_of: PatientOf,
-        mut each: impl FnMut(Number, Event) -> Result<(), String>,
+        mut each: impl FnMut(Number, AuditEvent) -> Result<(), String>,
     ) -> Result<(), String> {
         let told = |error: io::Error| error.to_string();
         for part in self.parts() {
@@ -84,8 +84,8 @@ impl Search<'_> {
                 row += CHUNK;
                 for (number, event) in found {
                     let is_new = last.is_none_or(|last| match self.order {
-                        Order::OldestFirst => number > last,
-                        Order::NewestFirst => number < last,
+                        EventOrder::OldestFirst => number > last,
+                        EventOrder::NewestFirst => number < last,
                     });
                     if is_new {
                         each(number, event)?;
@@ -98,19 +98,20 @@ impl Search<'_> {
     }
 
     /// The files that have a part in it, in its order.
-    fn parts(&self) -> Vec<&Part> {
+    fn parts(&self) -> Vec<&TrailFile> {
         let times = self.wanted.span();
-        let touches =
-            |part: &&Part| part.seal.is_none_or(|seal| seal.earliest <= *times.end() && seal.latest >= *times.start());
+        let touches = |part: &&TrailFile| {
+            part.seal.is_none_or(|seal| seal.earliest <= *times.end() && seal.latest >= *times.start())
+        };
         let parts = self.trail.parts.iter().filter(touches);
         match self.order {
-            Order::OldestFirst => parts.collect(),
-            Order::NewestFirst => parts.rev().collect(),
+            EventOrder::OldestFirst => parts.collect(),
+            EventOrder::NewestFirst => parts.rev().collect(),
         }
     }
 
     /// What a file has of it.
-    fn hits(&self, part: &Part, patient_of: PatientOf) -> io::Result<Hits> {
+    fn hits(&self, part: &TrailFile, patient_of: PatientOf) -> io::Result<Hits> {
         let found = match part.seal {
             Some(seal) => self.of_sealed(part, &seal)?,
             None => self.of_plain(part),
@@ -119,14 +120,14 @@ impl Search<'_> {
         if !perhaps.is_empty() && !hits.resolve(&perhaps, self.wanted, patient_of)? {
             return self.whole(part, patient_of);
         }
-        if self.order == Order::NewestFirst {
+        if self.order == EventOrder::NewestFirst {
             hits.events.reverse();
         }
         Ok(hits)
     }
 
     /// The hits by the index, and those among them that have to be looked at.
-    fn of_sealed(&self, part: &Part, seal: &seal::Seal) -> io::Result<Option<(Hits, Vec<bool>)>> {
+    fn of_sealed(&self, part: &TrailFile, seal: &seal::Seal) -> io::Result<Option<(Hits, Vec<bool>)>> {
         let (indexes, file) = (&self.shared.indexes, part.name.file());
         let Some(index) = indexes.of_sealed(&self.trail.folder, file, seal) else { return Ok(None) };
         let conditions = conditions(self.wanted);
@@ -144,14 +145,14 @@ impl Search<'_> {
         });
         // Retention was faster: what it removed has nothing to tell.
         let Ok(stored) = File::open(self.trail.path(part)) else { return Ok(None) };
-        Ok(Some((Hits { events, bytes: Bytes::Sealed { file: stored, index, block: None } }, perhaps)))
+        Ok(Some((Hits { events, bytes: EventBytes::Sealed { file: stored, index, block: None } }, perhaps)))
     }
 
-    fn of_plain(&self, part: &Part) -> Option<(Hits, Vec<bool>)> {
+    fn of_plain(&self, part: &TrailFile) -> Option<(Hits, Vec<bool>)> {
         let (times, bytes) = (self.wanted.span(), usize::try_from(part.length?).ok()?);
-        let chosen = |draft: &Draft| {
+        let chosen = |draft: &IndexDraft| {
             let conditions = conditions(self.wanted);
-            let lists = conditions.iter().flat_map(|Condition { keys, perhaps }| [keys, perhaps]);
+            let lists = conditions.iter().flat_map(|AnyOfKeys { keys, perhaps }| [keys, perhaps]);
             let lists = lists.map(|keys: &Vec<KeyHash>| draft.with(keys)).collect();
             // Later events are those of a later search.
             let count = draft.first_behind(bytes);
@@ -164,18 +165,18 @@ impl Search<'_> {
         let file = File::open(self.trail.path(part)).ok()?;
         let (events, places, perhaps) = self.shared.indexes.of_plain(&self.trail.folder, part, || true, chosen)?;
         let events = (0..events.len() as u32).collect();
-        Some((Hits { events, bytes: Bytes::Plain { file, places } }, perhaps))
+        Some((Hits { events, bytes: EventBytes::Plain { file, places } }, perhaps))
     }
 
     /// What a file has of it, by all its events. What is damaged is passed over, and the health tells so.
-    fn whole(&self, part: &Part, patient_of: PatientOf) -> io::Result<Hits> {
+    fn whole(&self, part: &TrailFile, patient_of: PatientOf) -> io::Result<Hits> {
         // One that retention removed meanwhile has nothing to tell.
         let content = part.content(&self.trail.folder)?.unwrap_or_default();
         let before = part.header.map(|header| header.before);
         let (times, mut places) = (self.wanted.span(), Vec::new());
         // A file that is being written, or was when the server was killed, ends in zeros.
-        for piece in Walk::open_ended(&content, HEADER_BYTES, before) {
-            let Piece::Record(record) = piece else {
+        for piece in RecordWalk::open_ended(&content, HEADER_BYTES, before) {
+            let FilePiece::Record(record) = piece else {
                 self.shared.doubt(&format!("{}: events in it cannot be read", part.name));
                 continue;
             };
@@ -187,10 +188,10 @@ impl Search<'_> {
             }
         }
         let mut events: Vec<u32> = (0..places.len() as u32).collect();
-        if self.order == Order::NewestFirst {
+        if self.order == EventOrder::NewestFirst {
             events.reverse();
         }
-        Ok(Hits { events, bytes: Bytes::Read { content, places } })
+        Ok(Hits { events, bytes: EventBytes::Read { content, places } })
     }
 }
 
@@ -238,11 +239,11 @@ fn both(one: &[(u32, bool)], other: &[(u32, bool)]) -> Vec<(u32, bool)> {
 struct Hits {
     /// In the order of the search: counted from the first of the file, or places in a list.
     events: Vec<u32>,
-    bytes: Bytes,
+    bytes: EventBytes,
 }
 
 /// Where events are read from.
-enum Bytes {
+enum EventBytes {
     Read {
         content: Vec<u8>,
         places: Vec<(Number, Range<usize>)>,
@@ -269,9 +270,9 @@ impl Hits {
     fn events(
         &mut self,
         rows: Range<u64>,
-        wanted: &Wanted,
+        wanted: &EventFilter,
         patient_of: PatientOf,
-    ) -> io::Result<Option<Vec<(Number, Event)>>> {
+    ) -> io::Result<Option<Vec<(Number, AuditEvent)>>> {
         let mut found = Vec::new();
         for row in rows.start as usize..rows.end as usize {
             match self.bytes.event(self.events[row])? {
@@ -283,7 +284,7 @@ impl Hits {
     }
 
     /// Leaves out what is not wanted. False: the index does not fit the events.
-    fn resolve(&mut self, perhaps: &[bool], wanted: &Wanted, patient_of: PatientOf) -> io::Result<bool> {
+    fn resolve(&mut self, perhaps: &[bool], wanted: &EventFilter, patient_of: PatientOf) -> io::Result<bool> {
         let mut kept = Vec::with_capacity(self.events.len());
         for (event, perhaps) in self.events.iter().zip(perhaps) {
             let is_wanted = match perhaps {
@@ -302,15 +303,15 @@ impl Hits {
     }
 }
 
-impl Bytes {
+impl EventBytes {
     /// None: there is no such event.
-    fn event(&mut self, event: u32) -> io::Result<Option<(Number, Event)>> {
+    fn event(&mut self, event: u32) -> io::Result<Option<(Number, AuditEvent)>> {
         match self {
-            Bytes::Read { content, places } => {
+            EventBytes::Read { content, places } => {
                 let (number, place) = &places[event as usize];
                 Ok(encoding::read(&content[place.clone()]).ok().map(|event| (*number, event)))
             }
-            Bytes::Plain { file, places } => {
+            EventBytes::Plain { file, places } => {
                 let (number, place) = &places[event as usize];
                 // With the hash before it, which for the first event of a file is not there.
                 let from = place.start.saturating_sub(32).max(HEADER_BYTES);
@@ -318,7 +319,7 @@ impl Bytes {
                 file.read_exact_at(&mut bytes, from as u64)?;
                 Ok(payload_of(&bytes, place.start - from, *number).and_then(decoded(*number)))
             }
-            Bytes::Sealed { file, index, block } => {
+            EventBytes::Sealed { file, index, block } => {
                 let Some(place) = index.place(event) else { return Ok(None) };
                 if block.as_ref().is_none_or(|(at, _)| *at != place.stored_at) {
                     let Some(expanded) = seal::block_at(file, place.stored_at)? else { return Ok(None) };
@@ -333,6 +334,6 @@ impl Bytes {
     }
 }
 
-fn decoded(number: Number) -> impl Fn(&[u8]) -> Option<(Number, Event)> {
+fn decoded(number: Number) -> impl Fn(&[u8]) -> Option<(Number, AuditEvent)> {
     move |payload| encoding::read(payload).ok().map(|event| (number, event))
 }

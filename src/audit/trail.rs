@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{Name, is_index};
 use super::header::{HEADER_BYTES, Header};
-use super::record::{Piece, Walk};
+use super::record::{FilePiece, RecordWalk};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::{Head, Number};
+use super::{Number, TrailHead};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
-pub struct Trail {
+pub struct TrailFiles {
     pub folder: PathBuf,
-    pub parts: Vec<Part>,
+    pub parts: Vec<TrailFile>,
     /// Plain files that nothing was written to yet.
     pub spare: Vec<u64>,
     /// Files that a later one, begun after a failure, replaces.
@@ -32,7 +32,7 @@ const LISTINGS: usize = 3;
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct TrailFile {
     pub name: Name,
     /// Nothing when it is damaged.
     pub header: Option<Header>,
@@ -42,25 +42,25 @@ pub struct Part {
     pub length: Option<u64>,
 }
 
-impl Trail {
+impl TrailFiles {
     /// Looks at a folder. Only the beginning of each file is read.
     ///
     /// # Errors
     /// The folder, or a file in it, cannot be read.
-    pub fn list(folder: &Path) -> io::Result<Trail> {
+    pub fn list(folder: &Path) -> io::Result<TrailFiles> {
         // A file that is sealed meanwhile changes its name, and a folder that is read then may show neither of the two.
         for _ in 0..LISTINGS - 1 {
-            let trail = Trail::list_once(folder)?;
+            let trail = TrailFiles::list_once(folder)?;
             if !trail.has_gap() {
                 return Ok(trail);
             }
         }
-        Trail::list_once(folder)
+        TrailFiles::list_once(folder)
     }
 
     /// Whether a file goes on from one that is not there, although an older one is.
     pub fn has_gap(&self) -> bool {
-        let file = |part: &Part| part.name.file();
+        let file = |part: &TrailFile| part.name.file();
         self.parts.windows(2).any(|two| two[1].header.is_some_and(|header| header.continues.0 != file(&two[0])))
     }
 
@@ -69,13 +69,13 @@ impl Trail {
         if let Some(part) = self.parts.iter().find(|part| part.header.is_none()) {
             return Some(format!("{}: its header is damaged", part.name));
         }
-        let is_gap = |two: &&[Part]| two[1].header.is_some_and(|header| header.continues.0 != two[0].name.file());
+        let is_gap = |two: &&[TrailFile]| two[1].header.is_some_and(|header| header.continues.0 != two[0].name.file());
         let two = self.parts.windows(2).find(is_gap)?;
         Some(format!("{}: the file before it, number {}, is missing", two[1].name, two[1].header?.continues.0))
     }
 
-    fn list_once(folder: &Path) -> io::Result<Trail> {
-        let mut trail = Trail {
+    fn list_once(folder: &Path) -> io::Result<TrailFiles> {
+        let mut trail = TrailFiles {
             folder: folder.to_owned(),
             parts: Vec::new(),
             spare: Vec::new(),
@@ -95,10 +95,10 @@ impl Trail {
         }
         names.sort_by_key(|name| (name.file(), matches!(name, Name::Plain(_))));
         for name in names {
-            let looked = match (Part::look(folder, name), name) {
+            let looked = match (TrailFile::look(folder, name), name) {
                 // It was sealed meanwhile, or removed.
                 (Err(error), Name::Plain(file)) if error.kind() == ErrorKind::NotFound => {
-                    Part::look(folder, Name::Sealed(file))
+                    TrailFile::look(folder, Name::Sealed(file))
                 }
                 (looked, _) => looked,
             };
@@ -120,9 +120,9 @@ impl Trail {
         Ok(trail)
     }
 
-    /// As [`list`](Trail::list), up to a byte of a file: what lies behind is being written.
-    pub fn up_to(folder: &Path, (file, byte): (u64, u64)) -> io::Result<Trail> {
-        let mut trail = Trail::list(folder)?;
+    /// As [`list`](TrailFiles::list), up to a byte of a file: what lies behind is being written.
+    pub fn up_to(folder: &Path, (file, byte): (u64, u64)) -> io::Result<TrailFiles> {
+        let mut trail = TrailFiles::list(folder)?;
         trail.parts.retain(|part| part.name.file() <= file);
         trail.spare.clear();
         if let Some(last) = trail.parts.last_mut().filter(|last| last.name.file() == file) {
@@ -137,21 +137,21 @@ impl Trail {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn holds(&self, head: Head) -> io::Result<bool> {
-        let before = |part: &Part| part.header.map_or((Number(0), [0; 32]), |header| header.before);
+    pub fn holds(&self, head: TrailHead) -> io::Result<bool> {
+        let before = |part: &TrailFile| part.header.map_or((Number(0), [0; 32]), |header| header.before);
         let Some(part) = self.parts.iter().rev().find(|part| before(part).0 <= head.number) else { return Ok(true) };
         if before(part) == (head.number, head.hash) {
             return Ok(true);
         }
         let Some(content) = part.content(&self.folder)? else { return Ok(true) };
-        let mut walk = Walk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before));
+        let mut walk = RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before));
         Ok(walk.any(
-            |piece| matches!(piece, Piece::Record(record) if record.number == head.number && *record.hash == head.hash),
+            |piece| matches!(piece, FilePiece::Record(record) if record.number == head.number && *record.hash == head.hash),
         ))
     }
 
     /// Where a file lies.
-    pub fn path(&self, part: &Part) -> PathBuf {
+    pub fn path(&self, part: &TrailFile) -> PathBuf {
         part.name.within(&self.folder)
     }
 
@@ -173,9 +173,9 @@ impl Trail {
     }
 }
 
-impl Part {
+impl TrailFile {
     /// Nothing for a plain file that is empty.
-    pub fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
+    pub fn look(folder: &Path, name: Name) -> io::Result<Option<TrailFile>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
         File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
         if let Some(format) = later_format(&start) {
@@ -199,7 +199,7 @@ impl Part {
             }
         };
         let header = header.filter(|header| header.file == name.file());
-        Ok(Some(Part { name, header, seal, length: None }))
+        Ok(Some(TrailFile { name, header, seal, length: None }))
     }
 
     /// The bytes of the plain file, as far as they count. `None`: it was removed meanwhile, which only retention does.

@@ -9,10 +9,10 @@ use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
-use super::record::{Piece, Walk, sha256};
+use super::record::{FilePiece, RecordWalk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
-use super::trail::{Part, Trail};
-use super::{Action, Head, Number, encoding};
+use super::trail::{TrailFile, TrailFiles};
+use super::{AuditAction, Number, TrailHead, encoding};
 use certificate::Seq;
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
@@ -20,14 +20,14 @@ const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct TrailVerifyReport {
     /// Events that hold together.
     pub events: u64,
     pub files: usize,
     /// Number of the first event at hand; more than 1 where older ones were removed.
     pub first: Number,
     /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
-    pub head: Head,
+    pub head: TrailHead,
     /// The last change of the store that the trail tells of.
     pub last_change: Seq,
     /// The last import that the trail tells of has begun, and has no end there.
@@ -44,7 +44,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
+pub fn verify(trail: &TrailFiles, known: &[TrailHead]) -> Result<TrailVerifyReport, String> {
     verify_with(trail, known, None)
 }
 
@@ -52,19 +52,23 @@ pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_with(trail: &Trail, known: &[Head], subjects: Option<&Subjects>) -> Result<Verified, String> {
-    let mut walk = Verifier {
+pub fn verify_with(
+    trail: &TrailFiles,
+    known: &[TrailHead],
+    subjects: Option<&Subjects>,
+) -> Result<TrailVerifyReport, String> {
+    let mut walk = TrailVerifier {
         trail,
         subjects,
         known: known.iter().map(|head| (*head, false)).collect(),
         before: None,
         file_before: None,
         removals: Vec::new(),
-        found: Verified {
+        found: TrailVerifyReport {
             events: 0,
             files: trail.parts.len(),
             first: Number(0),
-            head: Head { number: Number(0), hash: [0; 32] },
+            head: TrailHead { number: Number(0), hash: [0; 32] },
             last_change: Seq(0),
             has_open_import: false,
             problems: Vec::new(),
@@ -80,22 +84,22 @@ pub fn verify_with(trail: &Trail, known: &[Head], subjects: Option<&Subjects>) -
     Ok(walk.found)
 }
 
-struct Verifier<'a> {
-    trail: &'a Trail,
+struct TrailVerifier<'a> {
+    trail: &'a TrailFiles,
     subjects: Option<&'a Subjects>,
     /// Heads of earlier, and whether their numbers were met.
-    known: Vec<(Head, bool)>,
+    known: Vec<(TrailHead, bool)>,
     /// Number and hash of the event before.
     before: Option<(Number, Hash)>,
     /// The file before and how many bytes of it there are.
     file_before: Option<(u64, u64)>,
     /// What retentions tell.
     removals: Vec<String>,
-    found: Verified,
+    found: TrailVerifyReport,
 }
 
-impl Verifier<'_> {
-    fn part(&mut self, part: &Part, follower: Option<Header>) -> Result<(), String> {
+impl TrailVerifier<'_> {
+    fn part(&mut self, part: &TrailFile, follower: Option<Header>) -> Result<(), String> {
         let name = part.name;
         let content = part.content(&self.trail.folder).map_err(|error| format!("{name}: {error}"))?;
         let Some(content) = content else {
@@ -117,15 +121,15 @@ impl Verifier<'_> {
         }
         let is_open = part.length.is_none() && matches!(name, Name::Plain(_));
         let walk = match is_open {
-            true => Walk::open_ended(&content, HEADER_BYTES, before),
-            false => Walk::whole(&content, HEADER_BYTES, before),
+            true => RecordWalk::open_ended(&content, HEADER_BYTES, before),
+            false => RecordWalk::whole(&content, HEADER_BYTES, before),
         };
         let mut end = HEADER_BYTES;
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
         let mut last = before;
         for piece in walk {
             let record = match piece {
-                Piece::Damaged(range) => {
+                FilePiece::Damaged(range) => {
                     let behind = last.map_or(0, |(number, _)| number.0);
                     end = range.end;
                     match range.is_empty() {
@@ -137,7 +141,7 @@ impl Verifier<'_> {
                     }
                     continue;
                 }
-                Piece::Record(record) => record,
+                FilePiece::Record(record) => record,
             };
             if let Some((number, _)) = last.filter(|(number, _)| number.0 + 1 != record.number.0) {
                 let (number, next) = (number.0, record.number.0);
@@ -183,7 +187,7 @@ impl Verifier<'_> {
             self.found.first = number;
         }
         self.found.events += 1;
-        self.found.head = Head { number, hash: *hash };
+        self.found.head = TrailHead { number, hash: *hash };
         let mut is_another = false;
         for (known, is_met) in self.known.iter_mut().filter(|(known, _)| known.number == number) {
             *is_met = true;
@@ -197,12 +201,12 @@ impl Verifier<'_> {
                 *times.0 = event.at.min(*times.0);
                 *times.1 = event.at.max(*times.1);
                 self.found.last_change = event.last_change(self.found.last_change);
-                if event.action == Action::BulkImport {
+                if event.action == AuditAction::BulkImport {
                     self.found.has_open_import = event.change.is_none();
                 }
-                if event.action == Action::AuditRetention {
+                if event.action == AuditAction::AuditRetention {
                     self.removals.extend(event.note);
-                } else if event.action == Action::AuditRepaired {
+                } else if event.action == AuditAction::AuditRepaired {
                     let note = event.note.unwrap_or_default();
                     self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
                 }
@@ -247,7 +251,7 @@ impl Verifier<'_> {
     }
 
     /// What lies behind the last record must be empty, unless a failure left something there.
-    fn rest(&mut self, part: &Part, follower: Option<Header>, is_open: bool) {
+    fn rest(&mut self, part: &TrailFile, follower: Option<Header>, is_open: bool) {
         let (Some(length), Name::Plain(_)) = (part.length, part.name) else { return };
         let is_bound = self.trail.bound.is_some_and(|(file, _)| file == part.name.file());
         if is_open || is_bound || follower.is_some_and(|follower| follower.after_failure) {
@@ -328,7 +332,7 @@ impl Verifier<'_> {
     }
 }
 
-impl Verified {
+impl TrailVerifyReport {
     /// Whether the trail is as it was written.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()

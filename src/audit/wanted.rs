@@ -3,17 +3,17 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{Action, Entity, Event, Key};
+use super::{AuditAction, AuditEvent, Entity, EventKey};
 use certificate::{Id, Version};
 
 /// Conditions that an event has to meet, all of them; each is met by one of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventFilter {
     pub entities: Vec<Vec<AuditedEntity>>,
-    /// Ids of patients, and their identifiers as [`Key::Identifier`] has them.
+    /// Ids of patients, and their identifiers as [`EventKey::Identifier`] has them.
     pub patients: Vec<Vec<String>>,
     pub agents: Vec<Vec<Agent>>,
-    pub actions: Vec<Vec<Action>>,
+    pub actions: Vec<Vec<AuditAction>>,
     pub outcomes: Vec<Vec<Result>>,
     /// Milliseconds since 1970 UTC.
     pub times: Vec<RangeInclusive<i64>>,
@@ -55,7 +55,7 @@ pub enum Result {
 /// Whose a version of a certificate is: the patient's id and identifiers.
 pub type PatientOf<'a> = &'a mut dyn FnMut(Id, Version) -> Option<Arc<Vec<String>>>;
 
-impl Wanted {
+impl EventFilter {
     /// The span of time outside of which nothing is wanted.
     pub fn span(&self) -> RangeInclusive<i64> {
         let start = self.times.iter().map(|times| *times.start()).max().unwrap_or(i64::MIN);
@@ -63,8 +63,8 @@ impl Wanted {
         start..=end
     }
 
-    pub fn matches(&self, event: &Event, patient_of: PatientOf) -> bool {
-        let Wanted { entities, patients, agents, actions, outcomes, times } = self;
+    pub fn matches(&self, event: &AuditEvent, patient_of: PatientOf) -> bool {
+        let EventFilter { entities, patients, agents, actions, outcomes, times } = self;
         times.iter().all(|times| times.contains(&event.at))
             && actions.iter().all(|any| any.contains(&event.action))
             && outcomes.iter().all(|any| any.iter().any(|result| result.is_of(event)))
@@ -75,7 +75,7 @@ impl Wanted {
 }
 
 impl Result {
-    fn is_of(&self, event: &Event) -> bool {
+    fn is_of(&self, event: &AuditEvent) -> bool {
         match self {
             Result::Refused(refused) => event.is_refused() == *refused,
             Result::Status(range) => range.contains(&event.status),
@@ -86,15 +86,15 @@ impl Result {
 
 impl AuditedEntity {
     /// What an event is found by that has it.
-    pub fn key(&self) -> Key<'_> {
+    pub fn key(&self) -> EventKey<'_> {
         match self {
-            AuditedEntity::Certificate((id, _)) => Key::Certificate(*id),
-            AuditedEntity::Patient(id) => Key::Patient(id),
-            AuditedEntity::Organization(code) => Key::Organization(code),
+            AuditedEntity::Certificate((id, _)) => EventKey::Certificate(*id),
+            AuditedEntity::Patient(id) => EventKey::Patient(id),
+            AuditedEntity::Organization(code) => EventKey::Organization(code),
         }
     }
 
-    fn is_of(&self, event: &Event) -> bool {
+    fn is_of(&self, event: &AuditEvent) -> bool {
         match self {
             AuditedEntity::Certificate(entity @ (_, Some(_))) => event.entities.contains(entity),
             _ => event.keys().any(|key| key == self.key()),
@@ -104,25 +104,25 @@ impl AuditedEntity {
 
 impl Agent {
     /// What an event is found by in which this one acted.
-    pub fn key(&self) -> Key<'_> {
+    pub fn key(&self) -> EventKey<'_> {
         match self {
-            Agent::Person(code) => Key::AgentPerson(code),
-            Agent::Organization(code) => Key::AgentOrganization(code),
-            Agent::Role(role) => Key::AgentRole(role),
-            Agent::User(name) => Key::AgentUser(name),
+            Agent::Person(code) => EventKey::AgentPerson(code),
+            Agent::Organization(code) => EventKey::AgentOrganization(code),
+            Agent::Role(role) => EventKey::AgentRole(role),
+            Agent::User(name) => EventKey::AgentUser(name),
         }
     }
 
-    fn is_of(&self, event: &Event) -> bool {
+    fn is_of(&self, event: &AuditEvent) -> bool {
         event.keys().any(|key| key == self.key())
     }
 }
 
 /// Patients stand in the event, by id or by identifier, or behind the certificates in it.
-fn concerns(patients: &[String], event: &Event, patient_of: PatientOf) -> bool {
+fn concerns(patients: &[String], event: &AuditEvent, patient_of: PatientOf) -> bool {
     let is_wanted = |patient: &str| patients.iter().any(|wanted| wanted == patient);
     let is_named = event.keys().any(|key| match key {
-        Key::Patient(patient) | Key::Identifier(patient) => is_wanted(patient),
+        EventKey::Patient(patient) | EventKey::Identifier(patient) => is_wanted(patient),
         _ => false,
     });
     is_named
@@ -138,8 +138,8 @@ fn concerns(patients: &[String], event: &Event, patient_of: PatientOf) -> bool {
 mod tests {
     use super::*;
 
-    fn event() -> Event {
-        let mut event = Event::new(Action::CompositionRead, 1_000);
+    fn event() -> AuditEvent {
+        let mut event = AuditEvent::new(AuditAction::CompositionRead, 1_000);
         event.who.person = Some("47101010033".into());
         event.who.roles = vec!["doctor".into()];
         event.status = 403;
@@ -151,29 +151,35 @@ mod tests {
     #[test]
     fn each_condition_is_asked_and_all_of_them_have_to_hold() {
         let mut patient_of = |id: Id, _| (id == Id::FIRST).then(|| Arc::new(vec!["200".to_owned()]));
-        let mut holds = |wanted: Wanted| wanted.matches(&event(), &mut patient_of);
-        let (all, doctor) = (Wanted::default, || Agent::Role("doctor".into()));
+        let mut holds = |wanted: EventFilter| wanted.matches(&event(), &mut patient_of);
+        let (all, doctor) = (EventFilter::default, || Agent::Role("doctor".into()));
         assert!(holds(all()));
         for (expected, wanted) in [
-            (true, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, None))]], ..all() }),
-            (true, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(2)))]], ..all() }),
-            (false, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(1)))]], ..all() }),
-            (true, Wanted { patients: vec![vec!["7".into(), "200".into()]], ..all() }),
-            (false, Wanted { patients: vec![vec!["7".into()]], ..all() }),
-            (false, Wanted { entities: vec![vec![AuditedEntity::Patient("200".into())]], ..all() }),
-            (true, Wanted { agents: vec![vec![doctor()], vec![Agent::Person("47101010033".into())]], ..all() }),
-            (false, Wanted { agents: vec![vec![doctor()], vec![Agent::Role("nurse".into())]], ..all() }),
-            (false, Wanted { agents: vec![vec![Agent::Organization("47101010033".into())]], ..all() }),
-            (true, Wanted { outcomes: vec![vec![Result::Refused(true)]], ..all() }),
-            (false, Wanted { outcomes: vec![vec![Result::Refused(false)]], ..all() }),
-            (false, Wanted { actions: vec![vec![Action::ConsentSet]], ..all() }),
-            (true, Wanted { outcomes: vec![vec![Result::Status(400..=499)]], ..all() }),
-            (true, Wanted { outcomes: vec![vec![Result::Code("HCERT-179".into())]], ..all() }),
-            (false, Wanted { outcomes: vec![vec![Result::Status(200..=299)]], ..all() }),
-            (false, Wanted { times: vec![0..=2_000, 1_001..=i64::MAX], ..all() }),
+            (true, EventFilter { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, None))]], ..all() }),
+            (
+                true,
+                EventFilter { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(2)))]], ..all() },
+            ),
+            (
+                false,
+                EventFilter { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(1)))]], ..all() },
+            ),
+            (true, EventFilter { patients: vec![vec!["7".into(), "200".into()]], ..all() }),
+            (false, EventFilter { patients: vec![vec!["7".into()]], ..all() }),
+            (false, EventFilter { entities: vec![vec![AuditedEntity::Patient("200".into())]], ..all() }),
+            (true, EventFilter { agents: vec![vec![doctor()], vec![Agent::Person("47101010033".into())]], ..all() }),
+            (false, EventFilter { agents: vec![vec![doctor()], vec![Agent::Role("nurse".into())]], ..all() }),
+            (false, EventFilter { agents: vec![vec![Agent::Organization("47101010033".into())]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![Result::Refused(true)]], ..all() }),
+            (false, EventFilter { outcomes: vec![vec![Result::Refused(false)]], ..all() }),
+            (false, EventFilter { actions: vec![vec![AuditAction::ConsentSet]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![Result::Status(400..=499)]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![Result::Code("HCERT-179".into())]], ..all() }),
+            (false, EventFilter { outcomes: vec![vec![Result::Status(200..=299)]], ..all() }),
+            (false, EventFilter { times: vec![0..=2_000, 1_001..=i64::MAX], ..all() }),
         ] {
             assert_eq!(holds(wanted.clone()), expected, "{wanted:?}");
         }
-        assert_eq!(Wanted { times: vec![0..=2_000, 1_001..=i64::MAX], ..all() }.span(), 1_001..=2_000);
+        assert_eq!(EventFilter { times: vec![0..=2_000, 1_001..=i64::MAX], ..all() }.span(), 1_001..=2_000);
     }
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::disk::{Disk, Name, Target, mark, sync_folder};
-use super::head::{Hash, Head, Number};
+use super::disk::{AuditDisk, AuditFileTarget, Name, mark, sync_folder};
+use super::head::{Hash, Number, TrailHead};
 use super::header::{HEADER_BYTES, Header};
 use super::index::Indexes;
 use super::record;
-use super::{Event, encoding};
+use super::{AuditEvent, encoding};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use base::log::event;
@@ -31,7 +31,7 @@ impl fmt::Display for Failing {
 impl std::error::Error for Failing {}
 
 /// Tells the time in milliseconds since 1970 UTC.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+pub type AuditClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// Tells the time, in milliseconds since 1970 UTC, before which events may be removed; nothing while none may. Asked before each removal,
 /// so that a clock that is not believed removes nothing. Decision 209.
@@ -39,23 +39,23 @@ pub type KeepFrom = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 
 /// How a trail is opened.
 #[derive(Clone)]
-pub struct Options {
+pub struct TrailOptions {
     /// The data folder; the trail lies in `audit` below it.
     pub folder: PathBuf,
     /// Bytes of a file.
     pub file_bytes: u64,
     /// When retention removes files.
     pub keep_from: KeepFrom,
-    pub clock: Clock,
+    pub clock: AuditClock,
 }
 
 /// What the log and its threads share.
-pub(super) struct Shared {
-    pub options: Options,
+pub(super) struct TrailShared {
+    pub options: TrailOptions,
     /// `audit` in the data folder.
     pub folder: PathBuf,
-    pub disk: Arc<dyn Disk>,
-    pub writer: Mutex<Writer>,
+    pub disk: Arc<dyn AuditDisk>,
+    pub writer: Mutex<TrailWriter>,
     /// Something was written, something fails, or the log is closed: whoever makes durable looks.
     pub written: Condvar,
     /// The next file was taken, or the log is closed: whoever makes files looks.
@@ -66,13 +66,13 @@ pub(super) struct Shared {
 }
 
 /// Where the next event goes, and what is not durable yet.
-pub(super) struct Writer {
-    pub current: Current,
+pub(super) struct TrailWriter {
+    pub current: CurrentFile,
     /// The file after this one, made ahead.
-    pub ready: Option<Ready>,
+    pub ready: Option<ReadyFile>,
     /// The highest number that a file was ever made with; none is used twice.
     pub newest_file: u64,
-    pub head: Head,
+    pub head: TrailHead,
     pub last_change: Seq,
     pub durable: Durable,
     /// The records behind `durable`, as they were written.
@@ -80,7 +80,7 @@ pub(super) struct Writer {
     /// When the first of them was written.
     pub dirty_since: Option<Instant>,
     /// Files that were full before they were made durable.
-    pub left: Vec<Arc<dyn Target>>,
+    pub left: Vec<Arc<dyn AuditFileTarget>>,
     /// What was written could not be made durable.
     pub sync_problem: Option<String>,
     pub write_problem: Option<String>,
@@ -93,37 +93,37 @@ pub(super) struct Writer {
     /// What the last check found.
     pub damage: Option<String>,
     /// A head of earlier that the store has; the trail has to have it.
-    pub expected: Option<Head>,
+    pub expected: Option<TrailHead>,
     pub closing: bool,
 }
 
-pub(super) struct Current {
+pub(super) struct CurrentFile {
     pub file: u64,
-    pub target: Arc<dyn Target>,
+    pub target: Arc<dyn AuditFileTarget>,
     pub bytes: u64,
     pub position: u64,
     /// A write that failed may have left something up to here.
     pub soiled_to: u64,
 }
 
-pub(super) struct Ready {
+pub(super) struct ReadyFile {
     pub file: u64,
-    pub target: Arc<dyn Target>,
+    pub target: Arc<dyn AuditFileTarget>,
     pub bytes: u64,
 }
 
 /// How far the trail is known to be durable.
 #[derive(Clone, Copy)]
 pub(super) struct Durable {
-    pub head: Head,
+    pub head: TrailHead,
     pub file: u64,
     pub position: u64,
     pub last_change: Seq,
 }
 
-impl Shared {
+impl TrailShared {
     /// A panic elsewhere leaves the trail as it was: what is held under the lock is changed after what can fail.
-    pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
+    pub(super) fn writer(&self) -> MutexGuard<'_, TrailWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {
+    pub(super) fn append_all(&self, events: &[AuditEvent]) -> Result<Number, Failing> {
         let mut records = Vec::with_capacity(events.len() * 384);
         events.iter().for_each(|event| record::open(&mut records, |out| encoding::write(out, event)));
         let told = |before| events.iter().fold(before, |last, event| event.last_change(last));
@@ -164,7 +164,7 @@ impl Shared {
         written.map_err(Failing)
     }
 
-    /// As [`Log::sync_now`]. Waiting for each other, callers find their events durable already.
+    /// As [`AuditTrail::sync_now`]. Waiting for each other, callers find their events durable already.
     pub(super) fn sync_now(&self) -> Result<(), Failing> {
         let asked = self.writer().head.number;
         let _turn = self.syncing();
@@ -258,7 +258,7 @@ impl Shared {
             }
         };
         let position = content.len() as u64;
-        writer.current = Current { file, target, bytes, position, soiled_to: position };
+        writer.current = CurrentFile { file, target, bytes, position, soiled_to: position };
         writer.durable = Durable { head: writer.head, file, position, last_change: writer.last_change };
         writer.pending.clear();
         writer.left.clear();
@@ -302,7 +302,7 @@ impl Shared {
     }
 }
 
-impl Writer {
+impl TrailWriter {
     /// Puts records behind the newest one. Nothing has changed when it fails.
     fn write(&mut self, records: &mut [u8], told: &dyn Fn(Seq) -> Seq) -> Result<Number, String> {
         if let Some(problem) = self.gone.as_ref().or(self.sync_problem.as_ref()) {
@@ -329,7 +329,7 @@ impl Writer {
     }
 
     fn wrote(&mut self, (number, hash): (Number, Hash), records: &[u8], told: &dyn Fn(Seq) -> Seq) -> Number {
-        self.head = Head { number, hash };
+        self.head = TrailHead { number, hash };
         self.last_change = told(self.last_change);
         self.pending.extend_from_slice(records);
         number
@@ -377,7 +377,7 @@ impl Writer {
             return Err(format!("writing failed: {error}"));
         }
         let ready = self.ready.take().expect("it was looked at above");
-        let begun = Current {
+        let begun = CurrentFile {
             file: ready.file,
             target: ready.target,
             bytes: ready.bytes,
@@ -390,25 +390,25 @@ impl Writer {
     }
 
     /// The next file is there.
-    pub(super) fn make_room(&mut self, ready: Ready) {
+    pub(super) fn make_room(&mut self, ready: ReadyFile) {
         self.ready = Some(ready);
         self.room_problem = None;
         self.is_full = false;
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> TrailState {
         let room = self.room_problem.as_ref();
         let failing = self.gone.as_ref().or(self.sync_problem.as_ref()).or(self.write_problem.as_ref());
         match (failing, room) {
-            (Some(problem), _) => State::Failing(problem.clone()),
-            (None, Some(problem)) if self.is_full => State::Failing(problem.clone()),
-            (None, Some(problem)) => State::Degraded(problem.clone()),
-            (None, None) => self.damage.clone().map_or(State::Good, State::Degraded),
+            (Some(problem), _) => TrailState::Failing(problem.clone()),
+            (None, Some(problem)) if self.is_full => TrailState::Failing(problem.clone()),
+            (None, Some(problem)) => TrailState::Degraded(problem.clone()),
+            (None, None) => self.damage.clone().map_or(TrailState::Good, TrailState::Degraded),
         }
     }
 }
 
-impl Current {
+impl CurrentFile {
     fn write(&mut self, records: &[u8]) -> io::Result<()> {
         let end = self.position + records.len() as u64;
         self.clean()?;
@@ -432,7 +432,7 @@ impl Current {
 
 /// How the trail is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum TrailState {
     Good,
     /// Events are written, but room runs out, or a check found damage.
     Degraded(String),

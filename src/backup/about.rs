@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use crate::audit::Head;
-use engine::{KeptTime, Names, Purpose};
+use crate::audit::TrailHead;
+use engine::{FolderNames, FolderPurpose, KeptTime};
 
 /// Number of the form of archives. One with a higher number is refused.
 const FORMAT: u32 = 4;
@@ -17,7 +17,7 @@ const FORMAT_WITH_TIME: u32 = 2;
 /// What an archive holds, and of which store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct About {
+pub struct ArchiveManifest {
     pub format: u32,
     /// Of hcert, such as `0.1.0`.
     pub release: String,
@@ -42,7 +42,7 @@ pub struct About {
     pub time: Option<KeptTime>,
     /// Which command the data folder belongs to, where one has served it; from form 3 on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<FolderPurpose>,
     /// What the store knew of the end of the audit trail, where it knew any; from form 4 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_head: Option<String>,
@@ -59,12 +59,12 @@ pub struct About {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Base {
-    pub about: About,
+    pub about: ArchiveManifest,
     /// Of its manifest.
     pub digest: Digest,
 }
 
-impl About {
+impl ArchiveManifest {
     /// The form and release that this program writes.
     pub fn written() -> (u32, String) {
         (FORMAT, env!("CARGO_PKG_VERSION").to_owned())
@@ -74,22 +74,22 @@ impl About {
     ///
     /// # Errors
     /// It was written by a later release, or is not what one writes.
-    pub fn read(bytes: &[u8]) -> Result<About, String> {
+    pub fn read(bytes: &[u8]) -> Result<ArchiveManifest, String> {
         #[derive(Deserialize)]
-        struct Form {
+        struct ArchiveForm {
             format: u32,
             release: String,
         }
-        let form: Form = serde_json::from_slice(bytes).map_err(|_| "it is no archive of hcert")?;
+        let form: ArchiveForm = serde_json::from_slice(bytes).map_err(|_| "it is no archive of hcert")?;
         if form.format > FORMAT {
-            let Form { format, release } = form;
+            let ArchiveForm { format, release } = form;
             return Err(format!(
                 "it was written by release {release} in form {format}, and this release knows forms up to {FORMAT}"
             ));
         }
-        let mut about: About =
+        let mut about: ArchiveManifest =
             serde_json::from_slice(bytes).map_err(|error| format!("its head is damaged: {error}"))?;
-        for (name, value) in Names::UNRECORDED {
+        for (name, value) in FolderNames::UNRECORDED {
             about.names.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
         match about.is_possible() {
@@ -106,7 +106,7 @@ impl About {
         let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
         let is_bound = self.base.is_some() || is_full;
         let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
-        let has_head = self.audit_head.as_deref().is_none_or(|head| Head::parse(head).is_some());
+        let has_head = self.audit_head.as_deref().is_none_or(|head| TrailHead::parse(head).is_some());
         let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
         is_counted && is_ordered && is_bound && has_time && has_head && self.at >= 0 && resets.is_sorted()
     }
@@ -121,8 +121,8 @@ impl About {
     }
 
     /// What the store knew of the end of the trail.
-    pub(super) fn known_head(&self) -> Option<Head> {
-        self.audit_head.as_deref().and_then(Head::parse)
+    pub(super) fn known_head(&self) -> Option<TrailHead> {
+        self.audit_head.as_deref().and_then(TrailHead::parse)
     }
 
     pub fn is_full(&self) -> bool {
@@ -135,7 +135,7 @@ impl About {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Manifest {
     /// In their order.
-    pub members: Vec<Listed>,
+    pub members: Vec<ManifestLine>,
     /// Of all members before.
     pub bytes: u64,
     pub changes: u64,
@@ -145,14 +145,14 @@ pub(super) struct Manifest {
 /// One line of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct Listed {
+pub(super) struct ManifestLine {
     pub name: String,
     pub bytes: u64,
     pub sha256: Digest,
 }
 
 impl Manifest {
-    pub(super) fn of(about: &About, members: Vec<Listed>) -> Manifest {
+    pub(super) fn of(about: &ArchiveManifest, members: Vec<ManifestLine>) -> Manifest {
         let bytes = members.iter().map(|member| member.bytes).sum();
         let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
         Manifest { members, bytes, changes, patients }
@@ -164,9 +164,9 @@ impl Manifest {
 }
 
 #[cfg(test)]
-pub(super) fn sample() -> About {
-    let (format, release) = About::written();
-    About {
+pub(super) fn sample() -> ArchiveManifest {
+    let (format, release) = ArchiveManifest::written();
+    ArchiveManifest {
         format,
         release,
         store: "store".into(),
@@ -182,7 +182,7 @@ pub(super) fn sample() -> About {
         next_id: 5,
         next_patient_id: 3,
         time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
-        purpose: Some(Purpose::Service),
+        purpose: Some(FolderPurpose::Service),
         audit_head: Some(format!("7:{}", "0f".repeat(32))),
         audit_after: 0,
         audit_until: 0,
@@ -198,35 +198,38 @@ mod tests {
     #[test]
     fn an_archive_from_before_a_name_was_a_setting_has_its_default() {
         let mut about = sample();
-        let [(name, default)] = Names::UNRECORDED;
+        let [(name, default)] = FolderNames::UNRECORDED;
         assert_ne!(about.names.remove(name).unwrap(), default);
-        assert_eq!(About::read(&about.write()).unwrap().names[name], default);
+        assert_eq!(ArchiveManifest::read(&about.write()).unwrap().names[name], default);
     }
 
     #[test]
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
         let about = sample();
-        assert_eq!(About::read(&about.write()), Ok(about.clone()));
+        assert_eq!(ArchiveManifest::read(&about.write()), Ok(about.clone()));
         let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 4", "\"format\": 5, \"new\": 1");
-        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 5"));
+        assert!(ArchiveManifest::read(later.as_bytes()).unwrap_err().contains("form 5"));
         let reset = |change| ClockReset { change, at: 0 };
         let odd = [
-            About { after: 8, ..about.clone() },
-            About { after: 1, ..about.clone() },
-            About { patients_after: 3, base: Some(Digest::of(b"")), ..about.clone() },
-            About { audit_after: 1, ..about.clone() },
-            About { next_id: u64::MAX, ..about.clone() },
-            About { audit_until: 1 << 63, ..about.clone() },
-            About { time: None, ..about.clone() },
-            About { audit_head: Some("7".into()), ..about.clone() },
-            About { format: 1, ..about.clone() },
-            About { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },
-            About { time: Some(KeptTime { resets: vec![reset(2), reset(1)], ..KeptTime::default() }), ..about.clone() },
-            About { at: -1, ..about },
+            ArchiveManifest { after: 8, ..about.clone() },
+            ArchiveManifest { after: 1, ..about.clone() },
+            ArchiveManifest { patients_after: 3, base: Some(Digest::of(b"")), ..about.clone() },
+            ArchiveManifest { audit_after: 1, ..about.clone() },
+            ArchiveManifest { next_id: u64::MAX, ..about.clone() },
+            ArchiveManifest { audit_until: 1 << 63, ..about.clone() },
+            ArchiveManifest { time: None, ..about.clone() },
+            ArchiveManifest { audit_head: Some("7".into()), ..about.clone() },
+            ArchiveManifest { format: 1, ..about.clone() },
+            ArchiveManifest { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },
+            ArchiveManifest {
+                time: Some(KeptTime { resets: vec![reset(2), reset(1)], ..KeptTime::default() }),
+                ..about.clone()
+            },
+            ArchiveManifest { at: -1, ..about },
         ];
         for odd in odd {
-            assert!(About::read(&odd.write()).unwrap_err().contains("no sense"), "{odd:?}");
+            assert!(ArchiveManifest::read(&odd.write()).unwrap_err().contains("no sense"), "{odd:?}");
         }
-        assert!(About::read(b"{}").unwrap_err().contains("no archive"));
+        assert!(ArchiveManifest::read(b"{}").unwrap_err().contains("no archive"));
     }
 }

@@ -3,7 +3,7 @@
 
 use tar::{EntryType, Header};
 
-use super::member::Member;
+use super::member::ArchiveMember;
 
 /// Bytes of a block; members are filled up to whole ones with zeros.
 pub(super) const BLOCK_BYTES: usize = 512;
@@ -12,7 +12,7 @@ pub(super) const BLOCK_BYTES: usize = 512;
 pub(super) const END_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// The block before a member. `seconds` is the time of the archive, since 1970 UTC.
-pub(super) fn block(member: &Member, bytes: u64, seconds: u64) -> [u8; BLOCK_BYTES] {
+pub(super) fn block(member: &ArchiveMember, bytes: u64, seconds: u64) -> [u8; BLOCK_BYTES] {
     let mut header = Header::new_ustar();
     header.set_path(member.to_string()).expect("names of members are short and lead nowhere else");
     header.set_entry_type(EntryType::Regular);
@@ -26,10 +26,10 @@ pub(super) fn block(member: &Member, bytes: u64, seconds: u64) -> [u8; BLOCK_BYT
 }
 
 /// Reads a block: the member behind it, its bytes, and the time. None when it was not made by [`block`].
-pub(super) fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(Member, u64, u64)> {
+pub(super) fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(ArchiveMember, u64, u64)> {
     let header = Header::from_byte_slice(bytes);
     let name = header.path_bytes();
-    let member = Member::parse(std::str::from_utf8(&name).ok()?)?;
+    let member = ArchiveMember::parse(std::str::from_utf8(&name).ok()?)?;
     let (size, seconds) = (header.entry_size().ok()?, header.mtime().ok()?);
     (block(&member, size, seconds) == *bytes).then_some((member, size, seconds))
 }
@@ -45,7 +45,9 @@ mod tests {
 
     #[test]
     fn a_block_reads_as_it_was_made_and_no_byte_of_it_may_change() {
-        for (member, bytes) in [(Member::About, 0), (Member::Changes(9), 4 << 20), (Member::Manifest, 20 << 30)] {
+        for (member, bytes) in
+            [(ArchiveMember::About, 0), (ArchiveMember::Changes(9), 4 << 20), (ArchiveMember::Manifest, 20 << 30)]
+        {
             let made = block(&member, bytes, 1_793_000_000);
             assert_eq!(read(&made), Some((member, bytes, 1_793_000_000)));
             for at in 0..BLOCK_BYTES {

@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use super::about::{About, Base};
+use super::about::{ArchiveManifest, Base};
 use super::digest::Digest;
-use super::sealing::Keys;
+use super::sealing::ArchiveKeys;
 use super::{file, read};
 
 /// An archive as its head says. Whether it is whole is known only when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
     pub path: PathBuf,
-    pub about: About,
+    pub about: ArchiveManifest,
     /// Of its manifest.
     pub digest: Digest,
     /// What it was opened with.
-    pub keys: Keys,
+    pub keys: ArchiveKeys,
 }
 
 impl Archive {
@@ -27,7 +27,7 @@ impl Archive {
 
     /// # Errors
     /// It is no archive, cut off, or of a later release.
-    pub fn look(path: &Path, keys: &Keys) -> Result<Archive, String> {
+    pub fn look(path: &Path, keys: &ArchiveKeys) -> Result<Archive, String> {
         let (about, digest) = read::look(path, keys)?;
         Ok(Archive { path: path.to_owned(), about, digest, keys: keys.clone() })
     }

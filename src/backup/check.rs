@@ -3,8 +3,8 @@
 use std::io::Read as _;
 
 use super::chain::Archive;
-use super::member::Member;
-use super::{Progress, read, take};
+use super::member::ArchiveMember;
+use super::{ArchiveProgress, read, take};
 use crate::audit::CopiedTrail;
 use certificate::Seq;
 use engine::CopyCheck;
@@ -24,25 +24,25 @@ pub struct Checked {
 ///
 /// # Errors
 /// What is wrong, with the name of the archive.
-pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) -> Result<Checked, String> {
+pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(ArchiveProgress)) -> Result<Checked, String> {
     let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
-    let mut progress = Progress { bytes_total: chain.iter().map(size).sum(), ..Progress::default() };
+    let mut progress = ArchiveProgress { bytes_total: chain.iter().map(size).sum(), ..ArchiveProgress::default() };
     let mut trail = CopiedTrail::default();
     for archive in chain {
         trail.begin(archive.about.audit_after, archive.about.known_head());
-        let mut looked = Looked::default();
+        let mut looked = ArchiveCheck::default();
         let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, &archive.keys, |about, member, content| {
             // A size that lies is told when the member ends before it.
             read_so_far = read_so_far.saturating_add(content.left());
-            if let (true, Member::Audit(file)) = (rows, member) {
+            if let (true, ArchiveMember::Audit(file)) = (rows, member) {
                 let mut bytes = Vec::new();
                 content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
                 trail.file(file, &bytes);
             } else if rows {
                 looked.member(about.after, about.patients_after, member, content.whole()?)?;
             }
-            report(Progress { bytes: read_so_far, ..progress });
+            report(ArchiveProgress { bytes: read_so_far, ..progress });
             Ok(())
         })?;
         archive.expect_same(&whole)?;
@@ -54,37 +54,45 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
         progress.bytes += whole.bytes;
         report(progress);
     }
-    let Progress { changes, patients, bytes, .. } = progress;
+    let ArchiveProgress { changes, patients, bytes, .. } = progress;
     let trail = if rows { trail.finish() } else { Vec::new() };
     Ok(Checked { archives: chain.len(), changes, patients, bytes, trail })
 }
 
 /// What was seen of an archive.
 #[derive(Default)]
-struct Looked {
+struct ArchiveCheck {
     dictionaries: Vec<(u8, Vec<u8>)>,
     rows: Option<CopyCheck>,
     changes: Option<u64>,
     patients: Option<u64>,
 }
 
-impl Looked {
-    fn member(&mut self, after: u64, patients_after: u64, member: &Member, piece: Vec<u8>) -> Result<(), String> {
+impl ArchiveCheck {
+    fn member(
+        &mut self,
+        after: u64,
+        patients_after: u64,
+        member: &ArchiveMember,
+        piece: Vec<u8>,
+    ) -> Result<(), String> {
         let words = |problem: String| format!("{member}: {problem}");
         match member {
-            Member::Dictionary(number) => self.dictionaries.push((*number, piece)),
-            Member::List(_) => drop(take::read_list(&piece).ok_or_else(|| words("it is no code list".to_owned()))?),
-            Member::Changes(_) => {
+            ArchiveMember::Dictionary(number) => self.dictionaries.push((*number, piece)),
+            ArchiveMember::List(_) => {
+                drop(take::read_list(&piece).ok_or_else(|| words("it is no code list".to_owned()))?);
+            }
+            ArchiveMember::Changes(_) => {
                 let last = self.changes.unwrap_or(after);
                 let checked = self.rows()?.changes(Seq(last), &piece);
                 self.changes = Some(checked.map_err(|error| words(error.to_string()))?.0);
             }
-            Member::Patients(_) => {
+            ArchiveMember::Patients(_) => {
                 let last = self.patients.unwrap_or(patients_after);
                 let checked = self.rows()?.patients(last, &piece);
                 self.patients = Some(checked.map_err(|error| words(error.to_string()))?);
             }
-            Member::About | Member::Audit(_) | Member::Manifest => {}
+            ArchiveMember::About | ArchiveMember::Audit(_) | ArchiveMember::Manifest => {}
         }
         Ok(())
     }
@@ -96,7 +104,7 @@ impl Looked {
         Ok(self.rows.as_mut().expect("it was made above"))
     }
 
-    fn check_end(&self, about: &super::About) -> Result<(), String> {
+    fn check_end(&self, about: &super::ArchiveManifest) -> Result<(), String> {
         let ends = |found: Option<u64>, after: u64, until: u64| found.unwrap_or(after) == until;
         let is_whole = ends(self.changes, about.after, about.until)
             && ends(self.patients, about.patients_after, about.patients_until);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::about::About;
+use super::about::ArchiveManifest;
 use base::regular_file;
 
 /// How the names of archives begin.
@@ -14,7 +14,7 @@ pub(super) const PREFIX: &str = "hcert-";
 pub(super) const PART: &str = ".part";
 
 /// `hcert-20261122T101512345Z-000000000000-000000123456.tar`: time (UTC), the change behind which it begins, its last change.
-pub(super) fn name(about: &About) -> String {
+pub(super) fn name(about: &ArchiveManifest) -> String {
     let time = jiff::Timestamp::from_millisecond(about.at).unwrap_or_default();
     let time = time.strftime("%Y%m%dT%H%M%S%3fZ");
     format!("{PREFIX}{time}-{:012}-{:012}.tar", about.after, about.until)

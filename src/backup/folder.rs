@@ -7,22 +7,22 @@ use std::time::{Duration, SystemTime};
 
 use super::chain::{Archive, chains, newest};
 use super::file::{PART, PREFIX, digest_path, paths};
-use super::sealing::{Keys, Label};
+use super::sealing::{ArchiveKeys, Label};
 
 /// After this long nobody writes to an archive any more that was begun.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// What was found in a folder.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FolderListing {
     pub archives: Vec<Archive>,
     /// Files with the name of an archive that are none.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FolderProblem>,
 }
 
 /// A file with the name of an archive that is none.
 #[derive(Clone, Debug)]
-pub(super) struct Problem {
+pub(super) struct FolderProblem {
     pub path: PathBuf,
     /// Why, with its name.
     pub text: String,
@@ -32,14 +32,14 @@ pub(super) struct Problem {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub(super) fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
-    let mut found = Found::default();
+pub(super) fn list(folder: &Path, keys: &ArchiveKeys) -> Result<FolderListing, String> {
+    let mut found = FolderListing::default();
     for path in paths(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         match Archive::look(&path, keys) {
             Ok(archive) => found.archives.push(archive),
             // One that was removed meanwhile, as too old, is no problem.
             Err(_) if !path.exists() => {}
-            Err(text) => found.problems.push(Problem { path, text }),
+            Err(text) => found.problems.push(FolderProblem { path, text }),
         }
     }
     Ok(found)
@@ -98,10 +98,10 @@ pub(super) fn remove_left(folder: &Path) -> std::io::Result<()> {
 pub fn newest_in(
     path: &Path,
     to: Option<u64>,
-    keys: &Keys,
+    keys: &ArchiveKeys,
     told: &mut dyn FnMut(String),
 ) -> Result<Vec<Archive>, String> {
-    let Found { archives, problems } = list(path, keys)?;
+    let FolderListing { archives, problems } = list(path, keys)?;
     problems.into_iter().for_each(|problem| told(problem.text));
     let shown = path.display();
     let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };

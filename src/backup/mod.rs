@@ -24,22 +24,22 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use about::{About, Base};
+pub use about::{ArchiveManifest, Base};
 pub use chain::{Archive, in_order};
 pub use check::{Checked, check};
 pub use digest::Digest;
 pub use folder::newest_in;
-pub use member::Member;
-pub use restore::{Restored, Wanted, restore};
-pub use schedule::{Plan, Schedule, Status};
-pub use sealing::{Keys, SIGNING_KEY_FILE, Sealing, Signer, closed};
-pub use survey::{Apart, Judged, Survey, newest_whole, survey};
-pub use take::{Sink, Taking, take, take_at_rest};
-pub use write::{Target, Unfinished, Written};
+pub use member::ArchiveMember;
+pub use restore::{RestoreOptions, Restored, restore};
+pub use schedule::{BackupPlan, Schedule, ScheduleStatus};
+pub use sealing::{ArchiveKeys, SIGNING_KEY_FILE, Sealing, Signer, closed};
+pub use survey::{Apart, JudgedChain, Survey, newest_whole, survey};
+pub use take::{Sink, TakeOptions, take, take_at_rest};
+pub use write::{ArchiveTarget, Unfinished, WrittenArchive};
 
 /// How far a backup, a check or a restore has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct ArchiveProgress {
     pub changes: u64,
     pub changes_total: u64,
     pub patients: u64,

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::about::{About, Listed, Manifest};
+use super::about::{ArchiveManifest, Manifest, ManifestLine};
 use super::block::{self, BLOCK_BYTES, END_BYTES, padding};
 use super::digest::{Digest, Digesting};
 use super::file::{digest_path, open};
-use super::member::Member;
-use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
+use super::member::ArchiveMember;
+use super::sealing::{self, ArchiveKeys, ArchiveSource, NEEDS_IDENTITY};
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use base::regular_file;
 use engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
@@ -22,7 +22,7 @@ const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
 /// What was found in an archive that is whole.
 #[derive(Clone, Debug)]
 pub struct Whole {
-    pub about: About,
+    pub about: ArchiveManifest,
     /// Of its manifest.
     pub manifest: Digest,
     /// Of the whole file.
@@ -30,14 +30,14 @@ pub struct Whole {
 }
 
 /// The content of one member, for whoever is shown it.
-pub(super) struct Content<'r> {
+pub(super) struct MemberContent<'r> {
     inner: &'r mut Inner,
     left: u64,
     digesting: Digesting,
 }
 
 struct Inner {
-    source: Source,
+    source: ArchiveSource,
     bytes: u64,
 }
 
@@ -60,14 +60,14 @@ impl Inner {
         }
     }
 
-    fn block(&mut self) -> Result<(Member, u64, u64), String> {
+    fn block(&mut self) -> Result<(ArchiveMember, u64, u64), String> {
         let mut buffer = [0; BLOCK_BYTES];
         self.take(&mut buffer)?;
         block::read(&buffer).ok_or_else(|| format!("what stands before byte {} is no member of an archive", self.bytes))
     }
 }
 
-impl Content<'_> {
+impl MemberContent<'_> {
     /// How many are left of it.
     pub(super) fn left(&self) -> u64 {
         self.left
@@ -88,7 +88,7 @@ impl Content<'_> {
     }
 }
 
-impl Read for Content<'_> {
+impl Read for MemberContent<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let some = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         if some == 0 {
@@ -112,21 +112,21 @@ impl Read for Content<'_> {
 /// What is wrong with the archive, with its name, in words; or what `each` returned.
 pub(super) fn walk(
     path: &Path,
-    keys: &Keys,
-    mut each: impl FnMut(&About, &Member, &mut Content) -> Result<(), String>,
+    keys: &ArchiveKeys,
+    mut each: impl FnMut(&ArchiveManifest, &ArchiveMember, &mut MemberContent) -> Result<(), String>,
 ) -> Result<Whole, String> {
     let file = open(path, 1 << 18)?;
-    let opened = Source::open(file, keys).map(|source| Inner { source, bytes: 0 });
+    let opened = ArchiveSource::open(file, keys).map(|source| Inner { source, bytes: 0 });
     let walked = opened.and_then(|inner| walk_inner(path, inner, &mut each));
     walked.map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-type Each<'e> = &'e mut dyn FnMut(&About, &Member, &mut Content) -> Result<(), String>;
+type Each<'e> = &'e mut dyn FnMut(&ArchiveManifest, &ArchiveMember, &mut MemberContent) -> Result<(), String>;
 
 fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String> {
     let mut listed = Vec::new();
     let mut before = None;
-    let mut about: Option<About> = None;
+    let mut about: Option<ArchiveManifest> = None;
     let told = loop {
         let (member, bytes, seconds) = inner.block()?;
         if !member.may_follow(before.as_ref()) {
@@ -135,20 +135,20 @@ fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String
         if about.as_ref().is_some_and(|about| about.seconds() != seconds) {
             return Err(format!("{member} is of another archive"));
         }
-        let mut content = Content { inner: &mut inner, left: bytes, digesting: Digesting::new() };
+        let mut content = MemberContent { inner: &mut inner, left: bytes, digesting: Digesting::new() };
         let mut last = None;
         match (&member, &about) {
-            (Member::About, _) => {
-                let read = About::read(&content.whole()?)?;
+            (ArchiveMember::About, _) => {
+                let read = ArchiveManifest::read(&content.whole()?)?;
                 if read.seconds() != seconds {
                     return Err(format!("{member} is of another archive"));
                 }
                 about = Some(read);
             }
-            (Member::Manifest, _) if bytes > BACKUP_MANIFEST_BYTES_MAX => {
+            (ArchiveMember::Manifest, _) if bytes > BACKUP_MANIFEST_BYTES_MAX => {
                 return Err("its manifest is larger than any can be".to_owned());
             }
-            (Member::Manifest, _) => {
+            (ArchiveMember::Manifest, _) => {
                 let mut read = Vec::new();
                 content.read_to_end(&mut read).map_err(|error| error.to_string())?;
                 last = Some(read);
@@ -162,7 +162,7 @@ fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String
         if let Some(told) = last {
             break told;
         }
-        listed.push(Listed { name: member.to_string(), bytes, sha256 });
+        listed.push(ManifestLine { name: member.to_string(), bytes, sha256 });
         before = Some(member);
     };
     let about = about.ok_or("it does not begin with what it is")?;
@@ -176,7 +176,7 @@ fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String
 }
 
 /// The manifest is the one that the members before it make.
-fn check_manifest(about: &About, told: &[u8], found: Vec<Listed>) -> Result<(), String> {
+fn check_manifest(about: &ArchiveManifest, told: &[u8], found: Vec<ManifestLine>) -> Result<(), String> {
     let manifest = Manifest::of(about, found);
     if manifest.write() == told {
         return Ok(());
@@ -212,7 +212,7 @@ fn check_digest(path: &Path, found: Digest) -> Result<(), String> {
 ///
 /// # Errors
 /// It is no archive, cut off, of a later release, not to be opened with these keys, or not signed as they demand.
-pub(super) fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> {
+pub(super) fn look(path: &Path, keys: &ArchiveKeys) -> Result<(ArchiveManifest, Digest), String> {
     // Between two members megabytes are passed over, and what was read ahead with them.
     let mut file = open(path, BLOCK_BYTES * 8)?;
     let looked = || {
@@ -221,7 +221,7 @@ pub(super) fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> 
         if is_sealed && !keys.open_archives() {
             return label.ok_or_else(|| NEEDS_IDENTITY.to_owned());
         }
-        let mut inner = Inner { source: Source::open(file, keys)?, bytes: 0 };
+        let mut inner = Inner { source: ArchiveSource::open(file, keys)?, bytes: 0 };
         let found = look_inner(&mut inner)?;
         match label.is_none_or(|label| label == found) {
             true => Ok(found),
@@ -231,11 +231,11 @@ pub(super) fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> 
     looked().map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
+fn look_inner(inner: &mut Inner) -> Result<(ArchiveManifest, Digest), String> {
     let mut about = None;
     loop {
         let (member, bytes, _) = inner.block()?;
-        if !matches!(member, Member::About | Member::Manifest) {
+        if !matches!(member, ArchiveMember::About | ArchiveMember::Manifest) {
             let behind = bytes.checked_add(padding(bytes) as u64).and_then(|bytes| i64::try_from(bytes).ok());
             let behind = behind.ok_or("a member is larger than any can be")?;
             inner.source.skip(behind).map_err(|error| error.to_string())?;
@@ -244,13 +244,13 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
         if bytes > BACKUP_MANIFEST_BYTES_MAX {
             return Err(format!("{member} is larger than it can be"));
         }
-        let mut content = Content { inner: &mut *inner, left: bytes, digesting: Digesting::new() };
+        let mut content = MemberContent { inner: &mut *inner, left: bytes, digesting: Digesting::new() };
         let mut read = Vec::new();
         content.read_to_end(&mut read).map_err(|error| error.to_string())?;
         inner.zeros(padding(bytes))?;
         match (member, about.take()) {
-            (Member::About, None) => about = Some(About::read(&read)?),
-            (Member::Manifest, Some(about)) => return Ok((about, Digest::of(&read))),
+            (ArchiveMember::About, None) => about = Some(ArchiveManifest::read(&read)?),
+            (ArchiveMember::Manifest, Some(about)) => return Ok((about, Digest::of(&read))),
             (member, _) => return Err(format!("{member} is out of its place")),
         }
     }

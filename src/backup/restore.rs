@@ -7,15 +7,15 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, up_to};
-use super::member::Member;
-use super::{Progress, check, read, take};
+use super::member::ArchiveMember;
+use super::{ArchiveProgress, check, read, take};
 use crate::audit::{self, CopiedTrail};
 use certificate::Seq;
-use engine::{Beginning, Ending, RESTORING, Restore, StoredList};
+use engine::{Beginning, RESTORING, RestoreEnd, StoreRestore, StoredList};
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RestoreOptions {
     /// The data folder: empty, or not there.
     pub data: PathBuf,
     pub cache_bytes: usize,
@@ -50,7 +50,11 @@ pub struct Restored {
 /// # Errors
 /// The archives are not whole, not of these names or end before the change that is wanted: nothing was written. Or the folder is in use
 /// or cannot be written: it is then to be emptied.
-pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progress)) -> Result<Restored, String> {
+pub fn restore(
+    chain: &[Archive],
+    wanted: &RestoreOptions,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<Restored, String> {
     let newest = chain.last().ok_or("there is no archive to restore")?;
     same_names(newest, wanted)?;
     // Ids that any archive knows were given, also beyond what is restored.
@@ -61,7 +65,8 @@ pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progre
     if !wanted.is_checked {
         check(chain, false, report)?;
     }
-    let mark = Mark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
+    let mark =
+        RestoringMark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
     let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
     let restored = done.map_err(|problem| {
         format!("{problem}\n{} holds what was restored so far; empty it before the next try", wanted.data.display())
@@ -71,7 +76,7 @@ pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progre
 }
 
 /// Contract 1.1: a store keeps the names it was made with.
-fn same_names(archive: &Archive, wanted: &Wanted) -> Result<(), String> {
+fn same_names(archive: &Archive, wanted: &RestoreOptions) -> Result<(), String> {
     for (name, value) in &wanted.names {
         let stored = archive.about.names.get(name);
         if stored != Some(value) {
@@ -91,28 +96,31 @@ fn same_names(archive: &Archive, wanted: &Wanted) -> Result<(), String> {
 fn fill(
     chain: &[Archive],
     needed: &[Archive],
-    wanted: &Wanted,
+    wanted: &RestoreOptions,
     (next_id, next_patient_id): (u64, u64),
-    report: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<Restored, String> {
     let last = needed.last().ok_or("there is no archive to restore")?;
     let until = wanted.to.unwrap_or(last.about.until);
     let (lists, dictionaries) = beside(last)?;
     let beginning =
         Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
-    let words = |error: engine::Error| error.to_string();
+    let words = |error: engine::StoreError| error.to_string();
     let mut trail = CopiedTrail::default();
-    let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
-    let mut progress =
-        Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
+    let mut restore = StoreRestore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
+    let mut progress = ArchiveProgress {
+        changes_total: until,
+        patients_total: last.about.patients_until,
+        ..ArchiveProgress::default()
+    };
     for (at, archive) in chain.iter().enumerate() {
         let is_needed = at < needed.len();
         trail.begin(archive.about.audit_after, archive.about.known_head());
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
-                Member::Changes(_) if is_needed => restore.changes(&content.whole()?),
-                Member::Patients(_) if is_needed => restore.patients(&content.whole()?),
-                Member::Audit(name) => {
+                ArchiveMember::Changes(_) if is_needed => restore.changes(&content.whole()?),
+                ArchiveMember::Patients(_) if is_needed => restore.patients(&content.whole()?),
+                ArchiveMember::Audit(name) => {
                     let mut bytes = Vec::new();
                     let read = content.read_to_end(&mut bytes).map(drop);
                     trail.file(name, &bytes);
@@ -137,21 +145,21 @@ fn fill(
     let time = last.about.time.clone().filter(|_| until == last.about.until);
     // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
     let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());
-    let ending = Ending { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
+    let ending = RestoreEnd { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
     let epoch = restore.finish(ending).map_err(words)?;
     let trail = trail.finish();
     Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len(), trail })
 }
 
 /// What stands beside the logs, as of the last archive: code lists, and dictionaries, of which none is ever taken away.
-type Beside = (Vec<StoredList>, Vec<(u8, Vec<u8>)>);
+type ListsAndDictionaries = (Vec<StoredList>, Vec<(u8, Vec<u8>)>);
 
-fn beside(archive: &Archive) -> Result<Beside, String> {
+fn beside(archive: &Archive) -> Result<ListsAndDictionaries, String> {
     let (mut lists, mut dictionaries) = (Vec::new(), Vec::new());
     let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
         match member {
-            Member::Dictionary(number) => dictionaries.push((*number, content.whole()?)),
-            Member::List(_) => {
+            ArchiveMember::Dictionary(number) => dictionaries.push((*number, content.whole()?)),
+            ArchiveMember::List(_) => {
                 let list = take::read_list(&content.whole()?);
                 lists.push(list.ok_or_else(|| format!("{member} is no code list"))?);
             }
@@ -164,13 +172,13 @@ fn beside(archive: &Archive) -> Result<Beside, String> {
 }
 
 /// The mark of a folder that is being filled.
-struct Mark<'d> {
+struct RestoringMark<'d> {
     data: &'d Path,
 }
 
-impl<'d> Mark<'d> {
+impl<'d> RestoringMark<'d> {
     /// Nothing is left of a mark, and of the folder made for it, that cannot be written.
-    fn set(data: &'d Path, chain: &[Archive]) -> Result<Mark<'d>, String> {
+    fn set(data: &'d Path, chain: &[Archive]) -> Result<RestoringMark<'d>, String> {
         let text = |error: io::Error| error.to_string();
         let is_there = data.exists();
         match fs::read_dir(data) {
@@ -203,7 +211,7 @@ impl<'d> Mark<'d> {
             }
             text(error)
         })?;
-        Ok(Mark { data })
+        Ok(RestoringMark { data })
     }
 
     fn clear(self) -> io::Result<()> {

@@ -8,11 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::chain::{Archive, chains, newest};
-use super::member::Member;
-use super::sealing::{Keys, Sealing, UNSIGNED};
-use super::take::{Sink, Taking, take};
-use super::{Target, Unfinished, folder};
-use crate::audit::Log;
+use super::member::ArchiveMember;
+use super::sealing::{ArchiveKeys, Sealing, UNSIGNED};
+use super::take::{Sink, TakeOptions, take};
+use super::{ArchiveTarget, Unfinished, folder};
+use crate::audit::AuditTrail;
 use base::log::event;
 use base::threads;
 use engine::{Clock, Engine};
@@ -22,7 +22,7 @@ const BACKUP_RETRY_MINUTES: u64 = 10;
 
 /// When backups are taken, and how long they are kept.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BackupPlan {
     pub folder: PathBuf,
     pub every_minutes: u64,
     /// Every so-manieth is a full one.
@@ -37,7 +37,7 @@ pub struct Plan {
 
 /// How scheduled backups go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ScheduleStatus {
     /// When the last one was taken, milliseconds since 1970 UTC; also by an earlier run of the server.
     pub last_ok: Option<i64>,
     /// The last change that it holds.
@@ -48,16 +48,16 @@ pub struct Status {
 
 /// The thread that takes them. Dropping it ends a backup that is being taken.
 pub struct Schedule {
-    shared: Arc<Shared>,
+    shared: Arc<ScheduleShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    plan: Plan,
+struct ScheduleShared {
+    plan: BackupPlan,
     engine: Arc<Engine>,
-    log: Arc<Log>,
+    log: Arc<AuditTrail>,
     clock: Clock,
-    status: Mutex<Status>,
+    status: Mutex<ScheduleStatus>,
     is_closing: AtomicBool,
     bell: Condvar,
 }
@@ -70,21 +70,26 @@ impl Schedule {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(plan: Plan, engine: Arc<Engine>, log: Arc<Log>, clock: Clock) -> Result<Schedule, String> {
+    pub fn start(
+        plan: BackupPlan,
+        engine: Arc<Engine>,
+        log: Arc<AuditTrail>,
+        clock: Clock,
+    ) -> Result<Schedule, String> {
         let (status, is_closing, bell) = (Mutex::default(), AtomicBool::new(false), Condvar::new());
-        let shared = Arc::new(Shared { plan, engine, log, clock, status, is_closing, bell });
+        let shared = Arc::new(ScheduleShared { plan, engine, log, clock, status, is_closing, bell });
         let own = shared.clone();
         let thread = thread::Builder::new().name("hcert-backup".into()).spawn(move || own.run());
         let thread = Some(thread.map_err(|error| threads::refused(&error))?);
         Ok(Schedule { shared, thread })
     }
 
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ScheduleStatus {
         self.shared.status()
     }
 
     /// Tells [`status`](Self::status) to whoever outlives the borrow: for health answers.
-    pub fn teller(&self) -> impl Fn() -> Status + Send + Sync + use<> {
+    pub fn teller(&self) -> impl Fn() -> ScheduleStatus + Send + Sync + use<> {
         let shared = self.shared.clone();
         move || shared.status()
     }
@@ -105,12 +110,12 @@ impl Drop for Schedule {
     }
 }
 
-impl Shared {
-    fn status(&self) -> Status {
+impl ScheduleShared {
+    fn status(&self) -> ScheduleStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(&self, change: impl FnOnce(&mut Status)) {
+    fn set(&self, change: impl FnOnce(&mut ScheduleStatus)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -143,12 +148,12 @@ impl Shared {
 
     /// Takes a backup when one is due; when the next one is due comes back.
     fn round(&self) -> Result<i64, String> {
-        let Plan { folder, every_minutes, .. } = &self.plan;
+        let BackupPlan { folder, every_minutes, .. } = &self.plan;
         let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
         let now = (self.clock)();
         let sealing = Sealing::open(&self.plan.recipients, &self.plan.data)?;
         // What others signed is nothing to go on from.
-        let keys = Keys::of_signer(sealing.as_ref().map(Sealing::signer));
+        let keys = ArchiveKeys::of_signer(sealing.as_ref().map(Sealing::signer));
         let found = folder::list(folder, &keys)?;
         // Plain ones from before there were recipients are good for a restore, and nothing to go on from.
         let bad = found.problems.iter().filter(|problem| !problem.text.contains(UNSIGNED));
@@ -168,8 +173,9 @@ impl Shared {
         drop(folder::remove_left(folder));
         let goes_on = newest.filter(|chain| (chain.len() as u64) < self.plan.full_every);
         let base = goes_on.and_then(|chain| chain.last()).map(|end| end.base());
-        let mut sink = Stoppable { shared: self, archive: Unfinished::begin(Target::Folder(folder.clone()), sealing)? };
-        let taking = Taking { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
+        let mut sink =
+            Stoppable { shared: self, archive: Unfinished::begin(ArchiveTarget::Folder(folder.clone()), sealing)? };
+        let taking = TakeOptions { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
         if let Some(problem) = written.trail.first() {
@@ -177,14 +183,15 @@ impl Shared {
         }
         event!(BACKUP_TAKEN, until = written.about.until, bytes = written.bytes);
         self.set(|status| {
-            *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
+            *status =
+                ScheduleStatus { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
         });
         self.remove_old(&moment.store, now, &keys);
         Ok(now.saturating_add(every))
     }
 
-    fn remove_old(&self, store: &str, now: i64, keys: &Keys) {
-        let Plan { folder, keep_days, .. } = &self.plan;
+    fn remove_old(&self, store: &str, now: i64, keys: &ArchiveKeys) {
+        let BackupPlan { folder, keep_days, .. } = &self.plan;
         // A clock that is not believed removes nothing.
         if *keep_days == 0 || self.engine.clock().problem.is_some() {
             return;
@@ -203,12 +210,12 @@ impl Shared {
 
 /// Ends a backup between two members when the server stops.
 struct Stoppable<'s> {
-    shared: &'s Shared,
+    shared: &'s ScheduleShared,
     archive: Unfinished,
 }
 
 impl Sink for Stoppable<'_> {
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         match self.shared.is_closing() {
             true => Err("the server stops".to_owned()),
             false => self.archive.member(member, bytes, content),

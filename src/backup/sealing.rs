@@ -16,7 +16,7 @@ use age::x25519;
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::about::{About, Base};
+use super::about::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
 use super::file;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
@@ -107,7 +107,7 @@ impl Sealing {
     }
 
     /// What is told of an archive without opening it.
-    pub fn label(&self, about: &About, manifest: Digest) -> Label {
+    pub fn label(&self, about: &ArchiveManifest, manifest: Digest) -> Label {
         let signed = Signed { about: about.clone(), manifest };
         let signature = hex(self.key.sign(&signed.bytes()).as_ref());
         Label { signed, key: self.signer().to_string(), signature }
@@ -176,7 +176,7 @@ pub struct Label {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Signed {
-    about: About,
+    about: ArchiveManifest,
     /// Of the manifest, which has that of every member.
     manifest: Digest,
 }
@@ -215,7 +215,7 @@ impl Label {
         file.take(BACKUP_MANIFEST_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| told(&error.to_string()))?;
         let label: Label = serde_json::from_slice(&bytes).map_err(|_| told("it is damaged"))?;
         // Read once more as an archive's own head is.
-        About::read(&label.signed.about.write()).map_err(|problem| told(&problem))?;
+        ArchiveManifest::read(&label.signed.about.write()).map_err(|problem| told(&problem))?;
         let key = label.signer().map_err(told)?;
         let signature = unhex::<64>(&label.signature).ok_or_else(|| told("its signature is damaged"))?;
         let public = UnparsedPublicKey::new(&ED25519, key.0);
@@ -230,33 +230,33 @@ impl Label {
 
 /// What opens archives: identities, and whose signature they must have.
 #[derive(Clone, Default)]
-pub struct Keys {
+pub struct ArchiveKeys {
     identities: Arc<Vec<x25519::Identity>>,
     signed_by: Option<Signer>,
 }
 
 /// It holds secrets, and says nothing of the archive.
-impl fmt::Debug for Keys {
+impl fmt::Debug for ArchiveKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("Keys")
     }
 }
 
 /// Two ways to open an archive make it no other one.
-impl PartialEq for Keys {
-    fn eq(&self, _: &Keys) -> bool {
+impl PartialEq for ArchiveKeys {
+    fn eq(&self, _: &ArchiveKeys) -> bool {
         true
     }
 }
 
-impl Eq for Keys {}
+impl Eq for ArchiveKeys {}
 
-impl Keys {
+impl ArchiveKeys {
     /// The identities of files as `age-keygen` writes them: one a line, with comments.
     ///
     /// # Errors
     /// A file cannot be read, or holds none, in words.
-    pub fn read(files: &[PathBuf], signed_by: Option<Signer>) -> Result<Keys, String> {
+    pub fn read(files: &[PathBuf], signed_by: Option<Signer>) -> Result<ArchiveKeys, String> {
         let mut identities = Vec::new();
         for path in files {
             let told = |problem: String| format!("{}: {problem}", path.display());
@@ -276,12 +276,12 @@ impl Keys {
                 return Err(told("it holds no identity".to_owned()));
             }
         }
-        Ok(Keys { identities: Arc::new(identities), signed_by })
+        Ok(ArchiveKeys { identities: Arc::new(identities), signed_by })
     }
 
     /// Without identities: archives are known by their labels, which have to be of this signer.
-    pub fn of_signer(signer: Option<Signer>) -> Keys {
-        Keys { identities: Arc::default(), signed_by: signer }
+    pub fn of_signer(signer: Option<Signer>) -> ArchiveKeys {
+        ArchiveKeys { identities: Arc::default(), signed_by: signer }
     }
 
     /// Whether archives are opened; if not, only their labels are read.
@@ -319,12 +319,12 @@ impl Keys {
 }
 
 /// An archive as it lies on the disk, its digest growing as it is read.
-pub(super) struct Stored {
+pub(super) struct StoredArchive {
     file: BufReader<File>,
     digesting: Rc<RefCell<Digesting>>,
 }
 
-impl Read for Stored {
+impl Read for StoredArchive {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.digesting.borrow_mut().take(&buffer[..read]);
@@ -332,7 +332,7 @@ impl Read for Stored {
     }
 }
 
-impl Seek for Stored {
+impl Seek for StoredArchive {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match to {
             SeekFrom::Current(by) => {
@@ -345,20 +345,20 @@ impl Seek for Stored {
 }
 
 /// Reads what an archive holds, encrypted or not.
-pub(super) struct Source {
-    kind: Kind,
+pub(super) struct ArchiveSource {
+    kind: SealingKind,
     digesting: Rc<RefCell<Digesting>>,
 }
 
-enum Kind {
-    Plain(Stored),
-    Sealed(Box<StreamReader<Stored>>),
+enum SealingKind {
+    Plain(StoredArchive),
+    Sealed(Box<StreamReader<StoredArchive>>),
 }
 
-impl Source {
+impl ArchiveSource {
     /// # Errors
     /// It cannot be opened: a wrong identity, or damage, in words.
-    pub(super) fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
+    pub(super) fn open(mut file: BufReader<File>, keys: &ArchiveKeys) -> Result<ArchiveSource, String> {
         let is_sealed = is_sealed(&mut file).map_err(|error| error.to_string())?;
         if is_sealed && !has_header(&mut file).map_err(|error| error.to_string())? {
             return Err(format!(
@@ -366,9 +366,9 @@ impl Source {
             ));
         }
         let digesting = Rc::new(RefCell::new(Digesting::new()));
-        let stored = Stored { file, digesting: digesting.clone() };
+        let stored = StoredArchive { file, digesting: digesting.clone() };
         if !is_sealed {
-            return keys.expect_plain().map(|()| Source { kind: Kind::Plain(stored), digesting });
+            return keys.expect_plain().map(|()| ArchiveSource { kind: SealingKind::Plain(stored), digesting });
         }
         if !keys.open_archives() {
             return Err(NEEDS_IDENTITY.to_owned());
@@ -380,7 +380,7 @@ impl Source {
             age::DecryptError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
             error => format!("what it is encrypted with is damaged: {error}"),
         })?;
-        Ok(Source { kind: Kind::Sealed(Box::new(opened)), digesting })
+        Ok(ArchiveSource { kind: SealingKind::Sealed(Box::new(opened)), digesting })
     }
 
     /// Of the bytes that were read from the disk so far.
@@ -391,17 +391,17 @@ impl Source {
     /// Passes over some bytes.
     pub(super) fn skip(&mut self, bytes: i64) -> io::Result<()> {
         match &mut self.kind {
-            Kind::Plain(stored) => stored.seek(SeekFrom::Current(bytes)).map(drop),
-            Kind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop).map_err(undecipherable),
+            SealingKind::Plain(stored) => stored.seek(SeekFrom::Current(bytes)).map(drop),
+            SealingKind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop).map_err(undecipherable),
         }
     }
 }
 
-impl Read for Source {
+impl Read for ArchiveSource {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.kind {
-            Kind::Plain(stored) => stored.read(buffer),
-            Kind::Sealed(reader) => reader.read(buffer).map_err(undecipherable),
+            SealingKind::Plain(stored) => stored.read(buffer),
+            SealingKind::Sealed(reader) => reader.read(buffer).map_err(undecipherable),
         }
     }
 }
@@ -416,10 +416,10 @@ fn undecipherable(error: io::Error) -> io::Error {
 
 /// Why archives that are named, or lie in a named folder, cannot be opened with these keys, with the name of the first. In a folder it is
 /// enough when identities open some of those that are encrypted. What else is wrong with archives is told when they are read.
-pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
+pub fn closed(named: &[PathBuf], keys: &ArchiveKeys) -> Option<String> {
     let problem = |path: &Path| {
         let file = file::open(path, 1 << 12).ok()?;
-        let problem = Source::open(file, keys).err()?;
+        let problem = ArchiveSource::open(file, keys).err()?;
         let is_closed = [NEEDS_IDENTITY, OTHER_IDENTITY].contains(&problem.as_str());
         is_closed.then(|| format!("{}: {problem}", path.display()))
     };

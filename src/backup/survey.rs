@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, chains, newest};
 use super::check::{Checked, check};
-use super::sealing::Keys;
-use super::{Progress, folder};
+use super::sealing::ArchiveKeys;
+use super::{ArchiveProgress, folder};
 
 /// What was found in a folder.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// Archives that go on from each other, as far as they go; those whose last one is newest come last.
-    pub chains: Vec<Judged>,
+    pub chains: Vec<JudgedChain>,
     /// Files that are part of no chain.
     pub apart: Vec<Apart>,
     /// All archives that are whole and part of a chain, each counted once.
@@ -21,7 +21,7 @@ pub struct Survey {
 
 /// A chain, and how much of it is whole.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedChain {
     /// The full one first.
     pub archives: Vec<Archive>,
     /// How many of them are whole before the first that is not.
@@ -32,7 +32,7 @@ pub struct Judged {
     pub trail: Vec<String>,
 }
 
-impl Judged {
+impl JudgedChain {
     /// The last archive that can be restored.
     pub fn end(&self) -> Option<&Archive> {
         self.archives[..self.whole].last()
@@ -58,12 +58,12 @@ impl Survey {
 ///
 /// # Errors
 /// The folder cannot be read, or there is no archive in it. What is wrong with archives is told in the survey.
-pub fn survey(path: &Path, keys: &Keys, report: &mut dyn FnMut(Progress)) -> Result<Survey, String> {
-    let folder::Found { archives, problems } = folder::list(path, keys)?;
+pub fn survey(path: &Path, keys: &ArchiveKeys, report: &mut dyn FnMut(ArchiveProgress)) -> Result<Survey, String> {
+    let folder::FolderListing { archives, problems } = folder::list(path, keys)?;
     if archives.is_empty() && problems.is_empty() {
         return Err(format!("{}: there is no archive", path.display()));
     }
-    let mut reading = Reading::new(&archives, true, report);
+    let mut reading = ArchiveReading::new(&archives, true, report);
     let all = chains(&archives);
     let mut survey = Survey::default();
     for problem in problems {
@@ -83,7 +83,7 @@ pub fn survey(path: &Path, keys: &Keys, report: &mut dyn FnMut(Progress)) -> Res
         // What stands behind a damaged one is read all the same.
         chain.iter().for_each(|archive| drop(reading.problem(archive)));
         let trail = chain.iter().flat_map(|archive| reading.trail(archive)).collect();
-        survey.chains.push(Judged { archives: chain.iter().copied().cloned().collect(), whole, problem, trail });
+        survey.chains.push(JudgedChain { archives: chain.iter().copied().cloned().collect(), whole, problem, trail });
     }
     survey.chains.sort_by_key(|chain| chain.archives.last().map(|end| (end.about.at, end.about.until)));
     let mut counted: Vec<&Archive> = Vec::new();
@@ -103,12 +103,12 @@ pub fn survey(path: &Path, keys: &Keys, report: &mut dyn FnMut(Progress)) -> Res
 pub fn newest_whole(
     path: &Path,
     to: Option<u64>,
-    keys: &Keys,
+    keys: &ArchiveKeys,
     told: &mut dyn FnMut(String),
-    report: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<Vec<Archive>, String> {
     let shown = path.display();
-    let folder::Found { archives, problems } = folder::list(path, keys)?;
+    let folder::FolderListing { archives, problems } = folder::list(path, keys)?;
     let Some(first) = archives.first() else {
         problems.into_iter().for_each(|problem| told(problem.text));
         return Err(format!("{shown}: there is no archive"));
@@ -116,7 +116,7 @@ pub fn newest_whole(
     if archives.iter().any(|archive| archive.about.store != first.about.store) {
         return Err(format!("{shown}: there are archives of several stores; name those that are meant"));
     }
-    let mut reading = Reading::new(&archives, false, report);
+    let mut reading = ArchiveReading::new(&archives, false, report);
     let all = chains(&archives);
     let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
     let mut left: Vec<&Vec<&Archive>> = all.iter().filter(reaches).collect();
@@ -163,19 +163,19 @@ fn lacks_base(archive: &Archive) -> String {
 }
 
 /// Archives that are read, each once however many chains it is part of.
-struct Reading<'r> {
+struct ArchiveReading<'r> {
     rows: bool,
-    report: &'r mut dyn FnMut(Progress),
+    report: &'r mut dyn FnMut(ArchiveProgress),
     known: BTreeMap<PathBuf, Result<Checked, String>>,
     bytes: u64,
     bytes_total: u64,
 }
 
-impl<'r> Reading<'r> {
-    fn new(archives: &[Archive], rows: bool, report: &'r mut dyn FnMut(Progress)) -> Reading<'r> {
+impl<'r> ArchiveReading<'r> {
+    fn new(archives: &[Archive], rows: bool, report: &'r mut dyn FnMut(ArchiveProgress)) -> ArchiveReading<'r> {
         let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
         let bytes_total = archives.iter().map(size).sum();
-        Reading { rows, report, known: BTreeMap::new(), bytes: 0, bytes_total }
+        ArchiveReading { rows, report, known: BTreeMap::new(), bytes: 0, bytes_total }
     }
 
     /// What is wrong with an archive, with its name.
@@ -187,7 +187,7 @@ impl<'r> Reading<'r> {
         let mut at = 0;
         let read = check(std::slice::from_ref(archive), self.rows, &mut |progress| {
             at = progress.bytes;
-            report(Progress { bytes: before + progress.bytes, bytes_total: total, ..progress });
+            report(ArchiveProgress { bytes: before + progress.bytes, bytes_total: total, ..progress });
         });
         self.bytes += at;
         self.known.insert(archive.path.clone(), read.clone());

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use super::Progress;
-use super::about::{About, Base};
-use super::member::Member;
-use crate::audit::{self, Action, Event, Log};
+use super::ArchiveProgress;
+use super::about::{ArchiveManifest, Base};
+use super::member::ArchiveMember;
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail};
 use certificate::Seq;
-use engine::{CopyCheck, Engine, Error, Moment, Piece, StoredList};
+use engine::{CopyCheck, Engine, LogPiece, StoreError, StoreMoment, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -19,12 +19,12 @@ pub trait Sink {
     ///
     /// # Errors
     /// It cannot be taken; the backup ends.
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String>;
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String>;
 }
 
 /// How a backup is taken.
 #[derive(Clone, Debug)]
-pub struct Taking<'b> {
+pub struct TakeOptions<'b> {
     /// What it goes on from; none makes a full archive.
     pub base: Option<&'b Base>,
     /// For the audit trail: who takes it, such as `hcert backup`.
@@ -41,11 +41,11 @@ pub struct Taking<'b> {
 /// The trail takes nothing, the base is none of this store, the store cannot be read, or what `sink` returned.
 pub fn take(
     engine: &Engine,
-    log: &Log,
-    taking: &Taking,
+    log: &AuditTrail,
+    taking: &TakeOptions,
     sink: &mut dyn Sink,
-    report: &mut dyn FnMut(Progress),
-) -> Result<About, String> {
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<ArchiveManifest, String> {
     let behind = match taking.base {
         Some(Base { about, .. }) => format!("begins behind change {}", about.until),
         None => "begins".to_owned(),
@@ -66,15 +66,15 @@ pub fn take(
 pub fn take_at_rest(
     engine: &Engine,
     data: &Path,
-    taking: &Taking,
+    taking: &TakeOptions,
     sink: &mut dyn Sink,
-    report: &mut dyn FnMut(Progress),
-) -> Result<About, String> {
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<ArchiveManifest, String> {
     copy(engine, &|| audit::files_at_rest(data), taking, sink, report)
 }
 
-fn write_down(log: &Log, taking: &Taking, note: String) -> Result<(), String> {
-    let mut event = Event::of_command(Action::Backup, taking.at, taking.command);
+fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<(), String> {
+    let mut event = AuditEvent::of_command(AuditAction::Backup, taking.at, taking.command);
     event.note = Some(note);
     let written = log.append(&event).and_then(|_| log.sync_now());
     written.map(drop).map_err(|failing| format!("the audit trail cannot be written: {failing}"))
@@ -83,54 +83,59 @@ fn write_down(log: &Log, taking: &Taking, note: String) -> Result<(), String> {
 fn copy(
     engine: &Engine,
     files: &dyn Fn() -> Result<Vec<audit::FileOf>, String>,
-    taking: &Taking,
+    taking: &TakeOptions,
     sink: &mut dyn Sink,
-    report: &mut dyn FnMut(Progress),
-) -> Result<About, String> {
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<ArchiveManifest, String> {
     let moment = engine.moment().map_err(words)?;
     let about = about(&moment, &files()?, taking)?;
-    let Moment { dictionaries, lists, .. } = moment;
-    let progress = Progress {
+    let StoreMoment { dictionaries, lists, .. } = moment;
+    let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
-        ..Progress::default()
+        ..ArchiveProgress::default()
     };
     let check = CopyCheck::new(&dictionaries).map_err(words)?;
     let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
-    copying.bytes(Member::About, &about.write())?;
+    copying.bytes(ArchiveMember::About, &about.write())?;
     for (number, dictionary) in dictionaries {
-        copying.bytes(Member::Dictionary(number), &dictionary)?;
+        copying.bytes(ArchiveMember::Dictionary(number), &dictionary)?;
     }
     for (number, list) in (1..).zip(lists) {
-        copying.bytes(Member::List(number), &write_list(&list))?;
+        copying.bytes(ArchiveMember::List(number), &write_list(&list))?;
     }
     let changes = |after| engine.copy_changes(Seq(after), Seq(about.until));
     let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.changes(Seq(after), bytes).map(drop);
-    copying.pieces(about.after, about.until, Member::Changes, (changes, check), |progress| &mut progress.changes)?;
+    copying
+        .pieces(about.after, about.until, ArchiveMember::Changes, (changes, check), |progress| &mut progress.changes)?;
     let patients = |after| engine.copy_patients(after, about.patients_until);
     let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.patients(after, bytes).map(drop);
-    copying.pieces(about.patients_after, about.patients_until, Member::Patients, (patients, check), |progress| {
-        &mut progress.patients
-    })?;
+    copying.pieces(
+        about.patients_after,
+        about.patients_until,
+        ArchiveMember::Patients,
+        (patients, check),
+        |progress| &mut progress.patients,
+    )?;
     for file in files()?.into_iter().filter(|file| file.number() > about.audit_after) {
         let opened = file.open().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
         // What retention removed meanwhile is no part of the trail any more.
         let Some((name, bytes, mut content)) = opened else { continue };
-        copying.member(&Member::Audit(name), bytes, &mut content)?;
+        copying.member(&ArchiveMember::Audit(name), bytes, &mut content)?;
     }
     Ok(about)
 }
 
 /// What the archive of a moment is.
-fn about(moment: &Moment, files: &[audit::FileOf], taking: &Taking) -> Result<About, String> {
-    let (format, release) = About::written();
+fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) -> Result<ArchiveManifest, String> {
+    let (format, release) = ArchiveManifest::written();
     let names: BTreeMap<_, _> = moment.names.iter().cloned().collect();
     let base = taking.base.map(|base| &base.about);
     if let Some(base) = base {
         fits(base, moment)?;
     }
-    let from = |number: fn(&About) -> u64| base.map_or(0, number);
-    Ok(About {
+    let from = |number: fn(&ArchiveManifest) -> u64| base.map_or(0, number);
+    Ok(ArchiveManifest {
         format,
         release,
         store: moment.store.clone(),
@@ -153,7 +158,7 @@ fn about(moment: &Moment, files: &[audit::FileOf], taking: &Taking) -> Result<Ab
 }
 
 /// Whether a store can go on from an archive.
-fn fits(base: &About, moment: &Moment) -> Result<(), String> {
+fn fits(base: &ArchiveManifest, moment: &StoreMoment) -> Result<(), String> {
     if base.store != moment.store {
         return Err("the archive to go on from is of another store".to_owned());
     }
@@ -170,18 +175,18 @@ fn fits(base: &About, moment: &Moment) -> Result<(), String> {
 
 struct Copying<'c> {
     sink: &'c mut dyn Sink,
-    report: &'c mut dyn FnMut(Progress),
-    progress: Progress,
+    report: &'c mut dyn FnMut(ArchiveProgress),
+    progress: ArchiveProgress,
     is_gentle: bool,
     check: CopyCheck,
 }
 
 impl Copying<'_> {
-    fn bytes(&mut self, member: Member, bytes: &[u8]) -> Result<(), String> {
+    fn bytes(&mut self, member: ArchiveMember, bytes: &[u8]) -> Result<(), String> {
         self.member(&member, bytes.len() as u64, &mut &*bytes)
     }
 
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         self.sink.member(member, bytes, content)?;
         self.progress.bytes += bytes;
         (self.report)(self.progress);
@@ -194,9 +199,12 @@ impl Copying<'_> {
         &mut self,
         mut after: u64,
         until: u64,
-        member: fn(u64) -> Member,
-        (copy, check): (impl Fn(u64) -> Result<Piece, Error>, impl Fn(&mut CopyCheck, u64, &[u8]) -> Result<(), Error>),
-        counter: fn(&mut Progress) -> &mut u64,
+        member: fn(u64) -> ArchiveMember,
+        (copy, check): (
+            impl Fn(u64) -> Result<LogPiece, StoreError>,
+            impl Fn(&mut CopyCheck, u64, &[u8]) -> Result<(), StoreError>,
+        ),
+        counter: fn(&mut ArchiveProgress) -> &mut u64,
     ) -> Result<(), String> {
         for number in 1.. {
             if after >= until {
@@ -217,7 +225,7 @@ impl Copying<'_> {
     }
 }
 
-fn words(error: Error) -> String {
+fn words(error: StoreError) -> String {
     error.to_string()
 }
 

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 
 use age::stream::StreamWriter;
 
-use super::about::{About, Listed, Manifest};
+use super::about::{ArchiveManifest, Manifest, ManifestLine};
 use super::block::{BLOCK_BYTES, END_BYTES, block, padding};
 use super::digest::{Digest, Digesting};
 use super::file::{self, ENDING, PART, PREFIX, digest_path, with_ending};
-use super::member::Member;
+use super::member::ArchiveMember;
 use super::sealing::{Label, Sealing, Signer};
 use super::take::Sink;
 use crate::audit::CopiedTrail;
 
 /// Where an archive goes.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum ArchiveTarget {
     /// A file that is not there yet.
     File(PathBuf),
     /// A folder; the name tells time and changes.
@@ -28,20 +28,20 @@ pub enum Target {
 
 /// An archive that is not whole yet. Dropping it removes what was written.
 pub struct Unfinished {
-    target: Target,
+    target: ArchiveTarget,
     part: PathBuf,
-    out: Option<Out>,
+    out: Option<MemberSink>,
     sealing: Option<Sealing>,
-    about: Option<About>,
-    listed: Vec<Listed>,
+    about: Option<ArchiveManifest>,
+    listed: Vec<ManifestLine>,
     trail: CopiedTrail,
 }
 
 /// An archive that was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenArchive {
     pub path: PathBuf,
-    pub about: About,
+    pub about: ArchiveManifest,
     /// Of the whole file.
     pub bytes: u64,
     pub digest: Digest,
@@ -52,24 +52,24 @@ pub struct Written {
 }
 
 /// Where the members go.
-enum Out {
+enum MemberSink {
     Plain(Summed),
     Sealed(Box<StreamWriter<Summed>>),
 }
 
-impl Out {
+impl MemberSink {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Out::Plain(out) => out.write_all(bytes),
-            Out::Sealed(out) => out.write_all(bytes),
+            MemberSink::Plain(out) => out.write_all(bytes),
+            MemberSink::Sealed(out) => out.write_all(bytes),
         }
     }
 
     /// Ends it.
     fn finish(self) -> io::Result<Summed> {
         match self {
-            Out::Plain(out) => Ok(out),
-            Out::Sealed(out) => out.finish(),
+            MemberSink::Plain(out) => Ok(out),
+            MemberSink::Sealed(out) => out.finish(),
         }
     }
 }
@@ -99,23 +99,23 @@ impl Unfinished {
     ///
     /// # Errors
     /// The file is there already, or cannot be made.
-    pub fn begin(target: Target, sealing: Option<Sealing>) -> Result<Unfinished, String> {
+    pub fn begin(target: ArchiveTarget, sealing: Option<Sealing>) -> Result<Unfinished, String> {
         // Not by the number of the process, which in a container is always the same.
         let unique = uuid::Uuid::new_v4();
         let part = match &target {
-            Target::File(path) => {
+            ArchiveTarget::File(path) => {
                 absent(path)?;
                 with_ending(path, &format!(".{unique}{}", PART))
             }
-            Target::Folder(folder) => folder.join(format!("{}{unique}{}", PREFIX, PART)),
+            ArchiveTarget::Folder(folder) => folder.join(format!("{}{unique}{}", PREFIX, PART)),
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
         let file = file.map_err(|error| told(&part, error))?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let out = Summed { file, digesting: Digesting::new(), bytes: 0 };
         let out = match &sealing {
-            None => Out::Plain(out),
-            Some(sealing) => Out::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
+            None => MemberSink::Plain(out),
+            Some(sealing) => MemberSink::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
         };
         Ok(Unfinished {
             target,
@@ -132,18 +132,18 @@ impl Unfinished {
     ///
     /// # Errors
     /// It cannot be written, or there is a file of its name by now. Nothing is left of it then.
-    pub fn finish(mut self) -> Result<Written, String> {
+    pub fn finish(mut self) -> Result<WrittenArchive, String> {
         let about = self.about.clone().ok_or("nothing was written into the archive")?;
         let manifest = Manifest::of(&about, std::mem::take(&mut self.listed)).write();
-        self.append(&Member::Manifest, manifest.len() as u64, &mut manifest.as_slice(), &about)?;
+        self.append(&ArchiveMember::Manifest, manifest.len() as u64, &mut manifest.as_slice(), &about)?;
         self.put(&[0; END_BYTES]).map_err(|error| self.cannot(error))?;
         let out = self.out.take().expect("it is there until here");
         let Summed { file, digesting, bytes } = out.finish().map_err(|error| self.cannot(error))?;
         let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
         synced.map_err(|error| self.cannot(error))?;
         let path = match &self.target {
-            Target::File(path) => path.clone(),
-            Target::Folder(folder) => {
+            ArchiveTarget::File(path) => path.clone(),
+            ArchiveTarget::Folder(folder) => {
                 let ending = if self.sealing.is_some() { ENDING } else { "" };
                 folder.join(file::name(&about) + ending)
             }
@@ -161,10 +161,16 @@ impl Unfinished {
         named.map_err(|error| told(&path, error))?;
         let signer = self.sealing.as_ref().map(Sealing::signer);
         let trail = std::mem::take(&mut self.trail).finish();
-        Ok(Written { path, about, bytes, digest, signer, trail })
+        Ok(WrittenArchive { path, about, bytes, digest, signer, trail })
     }
 
-    fn append(&mut self, member: &Member, bytes: u64, content: &mut dyn Read, about: &About) -> Result<Digest, String> {
+    fn append(
+        &mut self,
+        member: &ArchiveMember,
+        bytes: u64,
+        content: &mut dyn Read,
+        about: &ArchiveManifest,
+    ) -> Result<Digest, String> {
         let mut digesting = Digesting::new();
         let mut left = bytes;
         let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(bytes).unwrap_or(COPY_BYTES))];
@@ -182,7 +188,7 @@ impl Unfinished {
 
     /// Names the archive: its name until it is complete means nothing to anybody.
     fn cannot(&self, error: io::Error) -> String {
-        let (Target::File(path) | Target::Folder(path)) = &self.target;
+        let (ArchiveTarget::File(path) | ArchiveTarget::Folder(path)) = &self.target;
         format!("{} cannot be written: {error}", path.display())
     }
 
@@ -195,19 +201,19 @@ impl Unfinished {
 const COPY_BYTES: usize = 1 << 18;
 
 impl Sink for Unfinished {
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         let digest = match (&self.about, member) {
-            (None, Member::About) => {
+            (None, ArchiveMember::About) => {
                 let mut read = Vec::new();
                 content.take(bytes).read_to_end(&mut read).map_err(|error| error.to_string())?;
-                let about = About::read(&read)?;
+                let about = ArchiveManifest::read(&read)?;
                 let digest = self.append(member, read.len() as u64, &mut read.as_slice(), &about)?;
                 self.trail.begin(about.audit_after, about.known_head());
                 self.about = Some(about);
                 digest
             }
             (None, _) => return Err("an archive begins with what it is".to_owned()),
-            (Some(about), Member::Audit(file)) => {
+            (Some(about), ArchiveMember::Audit(file)) => {
                 let about = about.clone();
                 let mut read = Vec::new();
                 content
@@ -223,7 +229,7 @@ impl Sink for Unfinished {
                 self.append(member, bytes, content, &about)?
             }
         };
-        self.listed.push(Listed { name: member.to_string(), bytes, sha256: digest });
+        self.listed.push(ManifestLine { name: member.to_string(), bytes, sha256: digest });
         Ok(())
     }
 }

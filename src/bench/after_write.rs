@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::client::{Connection, Target};
+use super::client::{BenchConnection, BenchTarget};
 use super::figures::{Faults, Sampled};
-use super::load::{Expect, Random, first_line};
-use super::measure::{Bench, SLICES};
+use super::load::{Expect, XorShift, first_line};
+use super::measure::{SLICES, ScenarioContext};
 use super::question::Questions;
-use super::report::Row;
+use super::report::ScenarioRow;
 use super::scenario::{Asks, Scenario};
 use super::stop::Trouble;
 
@@ -18,7 +18,7 @@ const WRITES_EACH: usize = 2;
 ///
 /// # Errors
 /// The order to stop comes.
-pub(super) fn run(bench: &Bench, scenario: &Scenario, row: &mut Row) -> Result<(), Trouble> {
+pub(super) fn run(bench: &ScenarioContext, scenario: &Scenario, row: &mut ScenarioRow) -> Result<(), Trouble> {
     let slice = bench.plan.time / SLICES;
     let search = bench.questions.of(Asks::Subject);
     let most = (bench.questions.sample.subjects.len() * WRITES_EACH / SLICES as usize).max(10);
@@ -45,10 +45,10 @@ pub(super) fn run(bench: &Bench, scenario: &Scenario, row: &mut Row) -> Result<(
 
 /// One client that writes and then searches, on one connection.
 struct Pairs {
-    connection: Connection,
-    target: Target,
+    connection: BenchConnection,
+    target: BenchTarget,
     questions: Questions,
-    random: Random,
+    random: XorShift,
     sampled: Sampled,
     writes: Vec<Duration>,
     misses: u64,
@@ -57,10 +57,10 @@ struct Pairs {
 impl Pairs {
     fn new(questions: &Questions, number: u32) -> Pairs {
         Pairs {
-            connection: Connection::new(&questions.target),
+            connection: BenchConnection::new(&questions.target),
             target: questions.target.clone(),
             questions: questions.clone(),
-            random: Random::new(u64::from(number) + 77),
+            random: XorShift::new(u64::from(number) + 77),
             sampled: Sampled::default(),
             writes: Vec::new(),
             misses: 0,

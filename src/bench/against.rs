@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::client::{Answer, Connection, Target};
-use super::load::{Driver, Random};
-use super::measure::Bench;
-use super::plan::{Plan, Watch};
+use super::client::{BenchConnection, BenchResponse, BenchTarget};
+use super::load::{Driver, XorShift};
+use super::measure::ScenarioContext;
+use super::plan::{BenchPlan, Watch};
 use super::question::{Questions, search};
-use super::report::{Row, Size, count};
-use super::sample::{Body, Collector, Dense, STRANGERS_CERTIFICATES, Sample, everybody};
+use super::report::{ScenarioRow, Size, count};
+use super::sample::{Collector, CreateBody, Dense, LoadSample, STRANGERS_CERTIFICATES, everybody};
 use super::scenario::{Asks, MIXED};
 use super::stop::{Stop, Trouble};
 use super::terminal;
@@ -21,8 +21,8 @@ use crate::corpus::Corpus;
 /// # Errors
 /// The server cannot be reached or does not take certificates, in words; or the order to stop comes.
 pub(super) fn run(
-    plan: &Plan,
-    target: &Target,
+    plan: &BenchPlan,
+    target: &BenchTarget,
     driver: &Driver,
     stop: &Stop,
     watch: &dyn Watch,
@@ -43,10 +43,20 @@ pub(super) fn run(
     for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| scenario.asks != Asks::Restart) {
         watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
         watch.at(at as u64);
-        let bench = Bench { plan, stop, driver, questions: &questions, server: None, http_floor: None, commits: None };
+        let bench = ScenarioContext {
+            plan,
+            stop,
+            driver,
+            questions: &questions,
+            server: None,
+            http_floor: None,
+            commits: None,
+        };
         let row = match driver.wait(offered(&questions, scenario.asks))? {
             Ok(()) => bench.run(scenario)?,
-            Err(why) => Row { not_offered: Some(why), ..Row::new(scenario, scenario.clients(plan.clients)) },
+            Err(why) => {
+                ScenarioRow { not_offered: Some(why), ..ScenarioRow::new(scenario, scenario.clients(plan.clients)) }
+            }
         };
         terminal::row(&row).iter().for_each(|line| watch.line(line));
         size.rows.push(row);
@@ -54,10 +64,10 @@ pub(super) fn run(
     Ok(size)
 }
 
-async fn reach(target: &Target) -> Result<(), Trouble> {
+async fn reach(target: &BenchTarget) -> Result<(), Trouble> {
     let mut request = Vec::new();
     target.get(&mut request, format_args!("/metadata"));
-    match Connection::new(target).send(&request).await {
+    match BenchConnection::new(target).send(&request).await {
         Ok(answer) if answer.status == 200 => Ok(()),
         Ok(answer) => Err(Trouble::Failed(format!(
             "{} is no FHIR base address: /metadata gives {}",
@@ -71,7 +81,12 @@ async fn reach(target: &Target) -> Result<(), Trouble> {
 /// Clients that create at once.
 const CREATORS: u64 = 16;
 
-async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Watch) -> Result<Sample, Trouble> {
+async fn create(
+    target: &BenchTarget,
+    plan: &BenchPlan,
+    certificates: u64,
+    watch: &dyn Watch,
+) -> Result<LoadSample, Trouble> {
     let corpus = Corpus::new(plan.seed, certificates);
     let everybody = everybody(plan.seed, certificates).subjects();
     knows_the_last(target, plan, &corpus, &everybody).await?;
@@ -81,7 +96,7 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
         let (target, corpus, ids) = (target.clone(), corpus.clone(), ids.clone());
         let (everybody, seed, renaming) = (everybody.clone(), plan.seed, plan.renaming.clone());
         tasks.push(tokio::task::spawn_local(async move {
-            let mut connection = Connection::new(&target);
+            let mut connection = BenchConnection::new(&target);
             for number in (1..=certificates).filter(|number| number % CREATORS == client) {
                 let body = renaming.applied(corpus.certificate(number).body());
                 let id = create_one(&mut connection, &target, &[body.as_bytes()]).await;
@@ -103,28 +118,33 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
     }
     let ids = ids.take();
     let sample = collector.sample(plan.seed, &plan.renaming, |number| ids[number as usize].clone());
-    Ok(Sample { shared: true, ..sample })
+    Ok(LoadSample { shared: true, ..sample })
 }
 
 /// Creates a certificate for the stranger with the largest number, so that a registry that does not know enough patients is told of at once.
-async fn knows_the_last(target: &Target, plan: &Plan, corpus: &Corpus, everybody: &Range<u64>) -> Result<(), Trouble> {
-    let body = Body::new(&plan.renaming.applied(corpus.certificate(1).body()));
+async fn knows_the_last(
+    target: &BenchTarget,
+    plan: &BenchPlan,
+    corpus: &Corpus,
+    everybody: &Range<u64>,
+) -> Result<(), Trouble> {
+    let body = CreateBody::new(&plan.renaming.applied(corpus.certificate(1).body()));
     let last = (everybody.end - 1).to_string();
-    let created = create_one(&mut Connection::new(target), target, &body.parts(&last)).await;
+    let created = create_one(&mut BenchConnection::new(target), target, &body.parts(&last)).await;
     created.map(drop).map_err(|refused| refused.told(everybody, plan.seed))
 }
 
 /// A create that was not carried out.
-struct Refused {
+struct RefusedCreate {
     words: String,
     /// The patient is what it is about.
     is_of_patient: bool,
 }
 
-impl Refused {
+impl RefusedCreate {
     /// For people, on one line.
     fn told(self, everybody: &Range<u64>, seed: u64) -> Trouble {
-        let Refused { words, is_of_patient } = self;
+        let RefusedCreate { words, is_of_patient } = self;
         let mut told = format!("the server does not take certificates: {words}");
         if is_of_patient {
             let (first, last) = (everybody.start, everybody.end - 1);
@@ -139,24 +159,28 @@ impl Refused {
 }
 
 /// Creates a certificate; tells its id.
-async fn create_one(connection: &mut Connection, target: &Target, body: &[&[u8]]) -> Result<Box<str>, Refused> {
+async fn create_one(
+    connection: &mut BenchConnection,
+    target: &BenchTarget,
+    body: &[&[u8]],
+) -> Result<Box<str>, RefusedCreate> {
     let mut request = Vec::new();
     target.send(&mut request, "POST", format_args!("/Composition"), body);
     let answer = connection.send(&request).await;
-    let answer = answer.map_err(|error| Refused { words: error.to_string(), is_of_patient: false })?;
+    let answer = answer.map_err(|error| RefusedCreate { words: error.to_string(), is_of_patient: false })?;
     match answer.created_id().filter(|_| answer.status == 201) {
         Some(id) => Ok(id.into()),
         None => {
             // Ours has a code for it; others name the reference that leads nowhere.
             let is_of_patient = answer.status < 500 && (answer.holds("HCERT-008") || answer.holds("Patient/"));
-            Err(Refused { words: answer.words(), is_of_patient })
+            Err(RefusedCreate { words: answer.words(), is_of_patient })
         }
     }
 }
 
 /// Patients are the same in every run, so earlier ones may have left certificates of theirs behind, which are found too.
 async fn count_what_is_there(questions: &Questions) {
-    let mut connection = Connection::new(&questions.target);
+    let mut connection = BenchConnection::new(&questions.target);
     let mut request = Vec::new();
     for subject in &questions.sample.subjects {
         request.clear();
@@ -171,7 +195,7 @@ async fn count_what_is_there(questions: &Questions) {
 
 /// The dense searches with what the server itself counts: others may have written there before.
 async fn dense(questions: &Questions) -> Vec<Dense> {
-    let mut connection = Connection::new(&questions.target);
+    let mut connection = BenchConnection::new(&questions.target);
     let mut request = Vec::new();
     let mut found = Vec::new();
     for dense in &questions.sample.dense {
@@ -194,9 +218,9 @@ async fn offered(questions: &Questions, asks: Asks) -> Result<(), String> {
 }
 
 async fn one_offered(questions: &Questions, asks: Asks) -> Result<(), String> {
-    let mut connection = Connection::new(&questions.target);
+    let mut connection = BenchConnection::new(&questions.target);
     let mut request = Vec::new();
-    let mut random = Random::new(1);
+    let mut random = XorShift::new(1);
     let Some(expect) = questions.ask(asks, &mut random, &mut request) else { return Ok(()) };
     let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
     expect.check(&answer)?;
@@ -215,7 +239,7 @@ async fn one_offered(questions: &Questions, asks: Asks) -> Result<(), String> {
     Ok(())
 }
 
-fn first_entry(answer: &Answer) -> Option<String> {
+fn first_entry(answer: &BenchResponse) -> Option<String> {
     let bundle: serde_json::Value = serde_json::from_slice(answer.body).ok()?;
     bundle["entry"][0]["resource"]["id"].as_str().map(ToOwned::to_owned)
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use super::client::Target;
+use super::client::BenchTarget;
 use super::machine::{field, kibibytes};
 use super::stop::{LOOK, Stop, Trouble};
 
@@ -26,7 +26,7 @@ pub(super) struct Launcher {
 
 /// A process. Dropping it kills it.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ChildProcess {
     child: Child,
     log: PathBuf,
     stop: Stop,
@@ -34,14 +34,14 @@ pub(super) struct Process {
 
 /// A process that listens.
 #[derive(Debug)]
-pub(super) struct Server {
-    pub process: Process,
-    pub target: Target,
+pub(super) struct ServerProcess {
+    pub process: ChildProcess,
+    pub target: BenchTarget,
 }
 
 /// Memory of a process, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Memory {
+pub struct ProcessMemory {
     /// What it took for itself (`RssAnon`).
     pub anonymous: u64,
     /// That and the pages of files it has mapped (`VmRSS`), which the kernel takes back when it needs them.
@@ -63,7 +63,7 @@ impl Launcher {
     ///
     /// # Errors
     /// It ends, with its own words, or the order to stop comes.
-    pub(super) fn serve(&self, data: &Path) -> Result<Server, Trouble> {
+    pub(super) fn serve(&self, data: &Path) -> Result<ServerProcess, Trouble> {
         let folder = data.as_os_str();
         let arguments = ["dev".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref(), "--data".as_ref(), folder];
         self.listening(&arguments, data, "serve.log")
@@ -73,7 +73,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
-    pub(super) fn floor(&self, data: &Path) -> Result<Server, Trouble> {
+    pub(super) fn floor(&self, data: &Path) -> Result<ServerProcess, Trouble> {
         self.listening(&["bench-floor".as_ref()], data, "floor.log")
     }
 
@@ -81,7 +81,7 @@ impl Launcher {
     ///
     /// # Errors
     /// The process cannot be started.
-    pub(super) fn import(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
+    pub(super) fn import(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), Trouble> {
         let arguments = ["import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "import.log")
     }
@@ -90,18 +90,23 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`import`](Self::import).
-    pub(super) fn import_patients(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
+    pub(super) fn import_patients(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), Trouble> {
         let arguments = ["patients".as_ref(), "import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "patients.log")
     }
 
-    fn fed(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<(Process, ChildStdin), Trouble> {
+    fn fed(
+        &self,
+        arguments: &[&std::ffi::OsStr],
+        data: &Path,
+        log: &str,
+    ) -> Result<(ChildProcess, ChildStdin), Trouble> {
         let mut process = self.start(arguments, data, log, Stdio::piped(), Stdio::null())?;
         let stdin = process.child.stdin.take().expect("standard input was asked for as a pipe");
         Ok((process, stdin))
     }
 
-    fn listening(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<Server, Trouble> {
+    fn listening(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<ServerProcess, Trouble> {
         let mut process = self.start(arguments, data, log, Stdio::null(), Stdio::piped())?;
         let stdout = process.child.stdout.take().expect("standard output was asked for as a pipe");
         let (told, first_line) = channel();
@@ -121,8 +126,8 @@ impl Launcher {
             }
         };
         let url = line.find("http://").map(|at| line[at..].trim());
-        match url.map(Target::parse) {
-            Some(target) => Ok(Server { process, target: target? }),
+        match url.map(BenchTarget::parse) {
+            Some(target) => Ok(ServerProcess { process, target: target? }),
             None => Err(Trouble::Failed(format!("the server did not start: {}", process.last_words()))),
         }
     }
@@ -134,7 +139,7 @@ impl Launcher {
         log: &str,
         stdin: Stdio,
         stdout: Stdio,
-    ) -> Result<Process, Trouble> {
+    ) -> Result<ChildProcess, Trouble> {
         let beside = data.parent().expect("data lie in a folder of the scratch folder");
         let log = beside.join(log);
         let stderr = fs::File::create(&log).map_err(|error| Trouble::failed(log.display(), error))?;
@@ -160,7 +165,7 @@ impl Launcher {
             });
         }
         let child = command.spawn().map_err(|error| Trouble::failed(self.program.display(), error))?;
-        Ok(Process { child, log, stop: self.stop.clone() })
+        Ok(ChildProcess { child, log, stop: self.stop.clone() })
     }
 }
 
@@ -169,7 +174,7 @@ pub fn environment_name(setting: &str) -> String {
     format!("HCERT__{}", setting.replace('.', "__").to_uppercase())
 }
 
-impl Process {
+impl ChildProcess {
     /// CPU time so far, user and system, of all threads that are and were. Nanoseconds are counted, not ticks.
     pub(super) fn cpu(&self) -> Option<Duration> {
         let mut clock = 0;
@@ -183,7 +188,7 @@ impl Process {
         read.then(|| Duration::new(parts.0, parts.1))
     }
 
-    pub(super) fn memory(&self) -> Option<Memory> {
+    pub(super) fn memory(&self) -> Option<ProcessMemory> {
         memory(self.child.id())
     }
 
@@ -220,7 +225,7 @@ impl Process {
     ///
     /// # Errors
     /// The order to stop comes, or it takes too long.
-    pub(super) fn wait(&mut self, mut meanwhile: impl FnMut(&Process)) -> Result<ExitStatus, Trouble> {
+    pub(super) fn wait(&mut self, mut meanwhile: impl FnMut(&ChildProcess)) -> Result<ExitStatus, Trouble> {
         let start = Instant::now();
         loop {
             self.stop.check()?;
@@ -254,17 +259,17 @@ fn complains(text: &str) -> bool {
     text.contains("\"log.level\":\"error\"") || text.contains("panicked")
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
 /// Memory of a process by its id; none once it has ended.
-pub(super) fn memory(id: u32) -> Option<Memory> {
+pub(super) fn memory(id: u32) -> Option<ProcessMemory> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let bytes = |name| field(&status, name).and_then(|value| kibibytes(&value));
-    Some(Memory { anonymous: bytes("RssAnon")?, resident: bytes("VmRSS")? })
+    Some(ProcessMemory { anonymous: bytes("RssAnon")?, resident: bytes("VmRSS")? })
 }
 
 #[cfg(test)]
@@ -283,7 +288,7 @@ mod tests {
         assert_eq!(super::memory(u32::MAX), None);
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new("sleep").arg("60").spawn().unwrap();
-        let mut process = Process { child, log: folder.path().join("log"), stop: Stop::default() };
+        let mut process = ChildProcess { child, log: folder.path().join("log"), stop: Stop::default() };
         assert!(process.cpu().unwrap() < Duration::from_secs(60));
         assert_eq!(process.last_words(), "it said nothing");
         process.kill();

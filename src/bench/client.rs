@@ -11,7 +11,7 @@ use super::stop::Trouble;
 
 /// A FHIR server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct BenchTarget {
     pub address: SocketAddr,
     /// As the `Host` header names it.
     host: String,
@@ -19,12 +19,12 @@ pub struct Target {
     base: String,
 }
 
-impl Target {
+impl BenchTarget {
     /// Takes a base address apart: `http://127.0.0.1:8080/fhir`.
     ///
     /// # Errors
     /// It is none, its host has no address, or it asks for TLS.
-    pub fn parse(url: &str) -> Result<Target, Trouble> {
+    pub fn parse(url: &str) -> Result<BenchTarget, Trouble> {
         let refused = |why: &str| Trouble::Plan(format!("'{url}' cannot be driven: {why}"));
         if url.starts_with("https://") {
             return Err(refused(
@@ -43,7 +43,7 @@ impl Target {
         };
         let address = with_port.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
         let address = address.ok_or_else(|| refused("its host has no address"))?;
-        Ok(Target { address, host: host.to_owned(), base: base.trim_end_matches('/').to_owned() })
+        Ok(BenchTarget { address, host: host.to_owned(), base: base.trim_end_matches('/').to_owned() })
     }
 
     /// Appends a GET of what lies behind the base address: `/Composition/1`.
@@ -67,7 +67,7 @@ impl Target {
 }
 
 /// One connection that is kept and, when the server closes it, opened again.
-pub(super) struct Connection {
+pub(super) struct BenchConnection {
     address: SocketAddr,
     stream: Option<TcpStream>,
     /// What came, from the first byte of the answer on.
@@ -78,7 +78,7 @@ pub(super) struct Connection {
 
 /// An answer, borrowed from its connection.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct BenchResponse<'a> {
     pub status: u16,
     pub head: &'a [u8],
     pub body: &'a [u8],
@@ -87,16 +87,21 @@ pub(super) struct Answer<'a> {
 /// Bytes of an answer's head at most; more is no server we can drive.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-impl Connection {
-    pub(super) fn new(target: &Target) -> Connection {
-        Connection { address: target.address, stream: None, buffer: Vec::with_capacity(64 * 1024), joined: Vec::new() }
+impl BenchConnection {
+    pub(super) fn new(target: &BenchTarget) -> BenchConnection {
+        BenchConnection {
+            address: target.address,
+            stream: None,
+            buffer: Vec::with_capacity(64 * 1024),
+            joined: Vec::new(),
+        }
     }
 
     /// Sends a request and reads the answer.
     ///
     /// # Errors
     /// The connection cannot be opened, or breaks: whether the request was done is not known.
-    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
+    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<BenchResponse<'_>> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
@@ -118,13 +123,13 @@ impl Connection {
         };
         let status = status(&self.buffer[..head]).ok_or_else(|| broken("the answer is not HTTP/1.1"))?;
         let length = match length(&self.buffer[..head], status).ok_or_else(|| broken("the answer has no length"))? {
-            Length::Known(length) => {
+            BodyLength::Known(length) => {
                 while self.buffer.len() < head + length {
                     self.more(&mut stream).await?;
                 }
                 Some(length)
             }
-            Length::Chunked => {
+            BodyLength::Chunked => {
                 self.chunks(&mut stream, head).await?;
                 None
             }
@@ -133,7 +138,7 @@ impl Connection {
         if !header(head, b"connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close")) {
             self.stream = Some(stream);
         }
-        Ok(Answer { status, head, body: length.map_or(&self.joined, |length| &rest[..length]) })
+        Ok(BenchResponse { status, head, body: length.map_or(&self.joined, |length| &rest[..length]) })
     }
 
     async fn more(&mut self, stream: &mut TcpStream) -> io::Result<()> {
@@ -169,7 +174,7 @@ impl Connection {
     }
 }
 
-impl Answer<'_> {
+impl BenchResponse<'_> {
     /// A header's value.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         header(self.head, name.as_bytes()).and_then(|value| std::str::from_utf8(value).ok())
@@ -204,20 +209,20 @@ impl Answer<'_> {
     }
 }
 
-enum Length {
+enum BodyLength {
     Known(usize),
     Chunked,
 }
 
-fn length(head: &[u8], status: u16) -> Option<Length> {
+fn length(head: &[u8], status: u16) -> Option<BodyLength> {
     if status == 204 || status == 304 {
-        return Some(Length::Known(0));
+        return Some(BodyLength::Known(0));
     }
     if header(head, b"transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked")) {
-        return Some(Length::Chunked);
+        return Some(BodyLength::Chunked);
     }
     let value = header(head, b"content-length")?;
-    std::str::from_utf8(value).ok()?.parse().ok().map(Length::Known)
+    std::str::from_utf8(value).ok()?.parse().ok().map(BodyLength::Known)
 }
 
 fn status(head: &[u8]) -> Option<u16> {
@@ -256,7 +261,7 @@ mod tests {
     use super::*;
 
     /// A server that answers each request on a connection with the next of some texts, in two pieces.
-    fn answering(texts: Vec<&'static str>) -> Target {
+    fn answering(texts: Vec<&'static str>) -> BenchTarget {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -274,7 +279,7 @@ mod tests {
                 stream.write_all(second.as_bytes()).unwrap();
             }
         });
-        Target::parse(&format!("http://{address}/fhir/")).unwrap()
+        BenchTarget::parse(&format!("http://{address}/fhir/")).unwrap()
     }
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -283,9 +288,9 @@ mod tests {
 
     #[test]
     fn a_base_address_is_taken_apart_and_a_wrong_one_explained() {
-        let target = Target::parse("http://127.0.0.1:8080/fhir/").unwrap();
+        let target = BenchTarget::parse("http://127.0.0.1:8080/fhir/").unwrap();
         assert_eq!((target.address.port(), target.base.as_str()), (8080, "/fhir"));
-        assert_eq!(Target::parse("http://127.0.0.1").unwrap().address.port(), 80);
+        assert_eq!(BenchTarget::parse("http://127.0.0.1").unwrap().address.port(), 80);
         let mut request = Vec::new();
         target.get(&mut request, format_args!("/Composition/{}", 1));
         assert!(request.starts_with(b"GET /fhir/Composition/1 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"));
@@ -296,7 +301,7 @@ mod tests {
             ("http://127.0.0.1:1/fhir?a=b", "looks like"),
             ("http://127.0.0.1:99999/fhir", "no address"),
         ] {
-            let Err(Trouble::Plan(told)) = Target::parse(url) else { panic!("{url} was taken") };
+            let Err(Trouble::Plan(told)) = BenchTarget::parse(url) else { panic!("{url} was taken") };
             assert!(told.contains(words), "{told}");
         }
     }
@@ -310,7 +315,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
         ]);
         runtime().block_on(async {
-            let mut connection = Connection::new(&target);
+            let mut connection = BenchConnection::new(&target);
             let created = connection.send(b"a\r\n\r\n").await.unwrap();
             assert_eq!((created.status, created.body, created.created_id()), (201, &b"hello"[..], Some("17")));
             assert!(created.words().contains("201 hello"));
@@ -325,7 +330,7 @@ mod tests {
     #[test]
     fn an_answer_that_breaks_off_is_an_error() {
         let target = answering(vec!["HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello"]);
-        let error = runtime().block_on(async { Connection::new(&target).send(b"a\r\n\r\n").await.unwrap_err() });
+        let error = runtime().block_on(async { BenchConnection::new(&target).send(b"a\r\n\r\n").await.unwrap_err() });
         assert!(error.to_string().contains("closed"), "{error}");
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::report::{Report, Row, count};
+use super::report::{BenchReport, ScenarioRow, count};
 use super::terminal::number;
 
 /// A table of all scenarios that both reports measured, as Markdown.
-pub fn compare(before: &Report, now: &Report) -> String {
+pub fn compare(before: &BenchReport, now: &BenchReport) -> String {
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("writing to memory does not fail");
-    let name = |report: &Report| match &report.against {
+    let name = |report: &BenchReport| match &report.against {
         Some(url) => format!("{url}, {}", report.date),
         None => format!("hcert {}, {}", report.version, report.date),
     };
@@ -30,7 +30,7 @@ pub fn compare(before: &Report, now: &Report) -> String {
 }
 
 /// The row of the same scenario and page.
-fn same<'r>(row: &Row, rows: &'r [Row]) -> Option<&'r Row> {
+fn same<'r>(row: &ScenarioRow, rows: &'r [ScenarioRow]) -> Option<&'r ScenarioRow> {
     rows.iter().find(|earlier| earlier.name == row.name && earlier.page == row.page)
 }
 
@@ -50,9 +50,9 @@ mod tests {
 
     #[test]
     fn rows_of_the_same_scenario_size_and_page_stand_side_by_side() {
-        let row = |at: usize, p50_us| Row { p50_us: Some(p50_us), ..Row::new(&SCENARIOS[at], 4) };
+        let row = |at: usize, p50_us| ScenarioRow { p50_us: Some(p50_us), ..ScenarioRow::new(&SCENARIOS[at], 4) };
         let size = |certificates, rows| Size { certificates, rows, ..Size::default() };
-        let paged = Row { page: Some(3), ..row(8, 1.0) };
+        let paged = ScenarioRow { page: Some(3), ..row(8, 1.0) };
         let before = report(vec![size(1_000, vec![row(0, 200.0), paged])]);
         let now =
             report(vec![size(1_000, vec![row(0, 100.0), row(1, 7.0), row(8, 1.0)]), size(2_000, vec![row(0, 1.0)])]);

@@ -4,11 +4,11 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::child::{Launcher, Memory, Process};
+use super::child::{ChildProcess, Launcher, ProcessMemory};
 use super::floor;
-use super::plan::{Plan, Watch};
-use super::report::{Disk, Import};
-use super::sample::{Collector, Sample, everybody};
+use super::plan::{BenchPlan, Watch};
+use super::report::{DiskUse, ImportFigures};
+use super::sample::{Collector, LoadSample, everybody};
 use super::scratch::{disk_bytes, free_bytes};
 use super::stop::{Stop, Trouble};
 use crate::config::Config;
@@ -30,8 +30,8 @@ const DISK_VERSIONS_MIN: u64 = 100_000;
 /// What an import made.
 pub(super) struct Filled {
     pub versions: u64,
-    pub import: Import,
-    pub sample: Sample,
+    pub import: ImportFigures,
+    pub sample: LoadSample,
 }
 
 /// Refuses a size for which the disk has clearly no room.
@@ -58,7 +58,7 @@ pub(super) fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
 pub(super) fn fill(
     launcher: &Launcher,
     data: &Path,
-    plan: &Plan,
+    plan: &BenchPlan,
     count: u64,
     watch: &dyn Watch,
 ) -> Result<Filled, Trouble> {
@@ -70,7 +70,7 @@ pub(super) fn fill(
     let mut collector = Collector::new(corpus.clone(), count);
     let mut lines = BufWriter::with_capacity(1 << 18, stdin);
     let mut line = String::new();
-    let (mut versions, mut certificates, mut memory_peak) = (0_u64, 0_u64, Memory::default());
+    let (mut versions, mut certificates, mut memory_peak) = (0_u64, 0_u64, ProcessMemory::default());
     for change in corpus {
         line.clear();
         change.write_entry(&mut line);
@@ -99,7 +99,7 @@ pub(super) fn fill(
         return Err(failed(&process, data));
     }
     let cpu = cpu_of_children().saturating_sub(children).as_secs_f64();
-    let import = Import {
+    let import = ImportFigures {
         seconds,
         certificates_per_second: count as f64 / seconds,
         versions_per_second: versions as f64 / seconds,
@@ -123,7 +123,7 @@ pub(super) fn fill(
 pub(super) fn patients(
     launcher: &Launcher,
     data: &Path,
-    plan: &Plan,
+    plan: &BenchPlan,
     count: u64,
     watch: &dyn Watch,
 ) -> Result<(), Trouble> {
@@ -155,7 +155,7 @@ pub(super) fn patients(
 ///
 /// # Errors
 /// The folder cannot be read, or the store has other versions than were imported.
-pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<Disk, Trouble> {
+pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<DiskUse, Trouble> {
     let problem = |error| Trouble::failed(data.display(), error);
     let all = disk_bytes(data).map_err(problem)?;
     let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
@@ -163,7 +163,7 @@ pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> 
     if stored != versions {
         return Err(Trouble::Failed(format!("{versions} versions were imported, but the store has {stored}")));
     }
-    Ok(Disk {
+    Ok(DiskUse {
         store_bytes: all - index_bytes,
         index_bytes,
         payload_bytes,
@@ -175,7 +175,7 @@ pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> 
 }
 
 /// The import closed its input. Its own words say more than the broken pipe.
-fn gave_up(process: &mut Process, data: &Path, error: &std::io::Error) -> Trouble {
+fn gave_up(process: &mut ChildProcess, data: &Path, error: &std::io::Error) -> Trouble {
     match process.wait(|_| ()) {
         Err(Trouble::Stopped) => Trouble::Stopped,
         _ if error.kind() == ErrorKind::BrokenPipe => failed(process, data),
@@ -183,14 +183,14 @@ fn gave_up(process: &mut Process, data: &Path, error: &std::io::Error) -> Troubl
     }
 }
 
-fn failed(process: &Process, data: &Path) -> Trouble {
+fn failed(process: &ChildProcess, data: &Path) -> Trouble {
     let free = free_bytes(data.parent().unwrap_or(data)).map_or(0, |bytes| bytes >> 20);
     Trouble::Failed(format!("the import failed ({free} MB are free there): {}", process.last_words()))
 }
 
-pub(super) fn larger(one: Memory, other: Option<Memory>) -> Memory {
+pub(super) fn larger(one: ProcessMemory, other: Option<ProcessMemory>) -> ProcessMemory {
     let other = other.unwrap_or_default();
-    Memory { anonymous: one.anonymous.max(other.anonymous), resident: one.resident.max(other.resident) }
+    ProcessMemory { anonymous: one.anonymous.max(other.anonymous), resident: one.resident.max(other.resident) }
 }
 
 fn cpu_of_children() -> Duration {

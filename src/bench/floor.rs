@@ -10,8 +10,8 @@ use tokio::net::TcpListener;
 use super::figures::Sampled;
 use super::stop::{Stop, Trouble};
 use crate::config::Config;
-use crate::http::{self, Run, Server, Settings};
-use crate::interaction::{Answer, Context, Interaction};
+use crate::http::{self, HttpServer, HttpSettings, Interactions};
+use crate::interaction::{Answer, Interaction, RequestContext};
 use certificate::Version;
 use engine::{CommitFloor, QuickRepair};
 use fhir::outcome::Outcome;
@@ -19,10 +19,10 @@ use fhir::outcome::Outcome;
 /// A certificate as most of them are.
 pub const BODY_BYTES: usize = 4096;
 
-struct Memory(Vec<u8>);
+struct MemoryFloor(Vec<u8>);
 
-impl Run for Memory {
-    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for MemoryFloor {
+    async fn run(&self, _: Interaction, _: RequestContext, _: Vec<u8>) -> Result<Answer, Outcome> {
         Ok(Answer { status: 200, body: self.0.clone(), version: Some((Version::FIRST, 0)), ..Answer::default() })
     }
 }
@@ -38,11 +38,11 @@ pub fn serve(config: &Config) -> Result<(), String> {
     runtime.map_err(|error| error.to_string())?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let settings = Settings::new(config, address).map_err(|error| error.0)?;
+        let settings = HttpSettings::new(config, address).map_err(|error| error.0)?;
         let told = format!("listens on http://{address}{}\n", config.server.base_path);
         // The parent process reads the address here.
         io::stdout().write_all(told.as_bytes()).map_err(|error| error.to_string())?;
-        let server: Arc<Server<Memory>> = Server::new(Memory(body()), settings);
+        let server: Arc<HttpServer<MemoryFloor>> = HttpServer::new(MemoryFloor(body()), settings);
         http::serve(listener, server, std::future::pending()).await;
         Ok(())
     })
@@ -102,7 +102,7 @@ pub fn payload(data: &Path, config: &Config, stop: &Stop) -> Result<(u64, u64), 
 }
 
 fn open(folder: &Path, config: &Config) -> Result<CommitFloor, Trouble> {
-    use crate::config::QuickRepair as Set;
+    use crate::config::QuickRepairSetting as Set;
     let quick_repair = match config.storage.quick_repair {
         Set::Auto => QuickRepair::Auto,
         Set::On => QuickRepair::On,

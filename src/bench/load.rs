@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::select;
 use tokio::task::LocalSet;
 
-use super::client::{Answer, Connection, Target};
+use super::client::{BenchConnection, BenchResponse, BenchTarget};
 use super::figures::{Faults, Sampled};
 use super::stop::{Stop, Trouble};
 
@@ -31,7 +31,7 @@ impl Expect {
 
     /// # Errors
     /// What came instead, in words.
-    pub(super) fn check(self, answer: &Answer) -> Result<(), String> {
+    pub(super) fn check(self, answer: &BenchResponse) -> Result<(), String> {
         if answer.status != self.status {
             return Err(format!("{} instead of {}", answer.words(), self.status));
         }
@@ -46,7 +46,7 @@ impl Expect {
 }
 
 /// Writes the next request into an empty buffer and says what its answer must be; none when there is nothing left to ask.
-pub(super) type Question = dyn Fn(&mut Random, &mut Vec<u8>) -> Option<Expect>;
+pub(super) type Question = dyn Fn(&mut XorShift, &mut Vec<u8>) -> Option<Expect>;
 
 /// Longer than any answer that is worth waiting for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
@@ -90,21 +90,21 @@ impl Driver {
     /// [`Trouble::Stopped`]. Wrong answers are counted as faults.
     pub(super) fn run(
         &self,
-        target: &Target,
+        target: &BenchTarget,
         clients: usize,
         time: Duration,
         question: &Rc<Question>,
         cpu: &dyn Fn() -> Option<Duration>,
     ) -> Result<Sampled, Trouble> {
-        let asked = Rc::new(RefCell::new(Asked::default()));
+        let asked = Rc::new(RefCell::new(LoadResult::default()));
         let before = cpu();
         let start = Instant::now();
         let work = async {
             let tasks: Vec<_> = (0..clients)
                 .map(|number| {
-                    let client = Client {
-                        connection: Connection::new(target),
-                        random: Random::new(number as u64 ^ (start.elapsed().as_nanos() as u64) << 20),
+                    let client = LoadClient {
+                        connection: BenchConnection::new(target),
+                        random: XorShift::new(number as u64 ^ (start.elapsed().as_nanos() as u64) << 20),
                         until: start + time,
                         question: question.clone(),
                         asked: asked.clone(),
@@ -135,21 +135,21 @@ async fn in_time(time: Duration, work: impl Future<Output = ()>) -> bool {
 
 /// What all clients did.
 #[derive(Default)]
-struct Asked {
+struct LoadResult {
     times: Vec<u64>,
     body_bytes: u64,
     faults: Faults,
 }
 
-struct Client {
-    connection: Connection,
-    random: Random,
+struct LoadClient {
+    connection: BenchConnection,
+    random: XorShift,
     until: Instant,
     question: Rc<Question>,
-    asked: Rc<RefCell<Asked>>,
+    asked: Rc<RefCell<LoadResult>>,
 }
 
-impl Client {
+impl LoadClient {
     async fn run(mut self) {
         let mut request = Vec::with_capacity(8 * 1024);
         let mut in_a_row = 0;
@@ -190,11 +190,11 @@ pub(super) fn first_line(request: &[u8]) -> String {
 }
 
 /// Numbers that spread well enough (xorshift).
-pub(super) struct Random(u64);
+pub(super) struct XorShift(u64);
 
-impl Random {
-    pub(super) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+impl XorShift {
+    pub(super) fn new(seed: u64) -> XorShift {
+        XorShift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// A number below `bound`, which is at least 1.
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn random_numbers_reach_everything_below_their_bound() {
-        let mut random = Random::new(0);
+        let mut random = XorShift::new(0);
         let mut seen = [0; 5];
         for _ in 0..5_000 {
             seen[random.below(5)] += 1;
@@ -244,7 +244,7 @@ mod tests {
         let stop = Stop::default();
         let driver = Driver::new(&stop).unwrap();
         // Nobody listens on the port of discarded text.
-        let target = Target::parse("http://127.0.0.1:9/fhir").unwrap();
+        let target = BenchTarget::parse("http://127.0.0.1:9/fhir").unwrap();
         let question: Rc<Question> = Rc::new(|_, out| {
             out.extend_from_slice(b"GET / HTTP/1.1\r\n\r\n");
             Some(Expect::OK)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::scratch::file_system;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct BenchMachine {
     pub cores: usize,
     pub cpu: String,
     pub memory_bytes: u64,
@@ -17,11 +17,11 @@ pub struct Machine {
     pub file_system: String,
 }
 
-impl Machine {
-    pub fn here(folder: &Path) -> Machine {
+impl BenchMachine {
+    pub fn here(folder: &Path) -> BenchMachine {
         let unknown = || "unknown".to_owned();
         let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
-        Machine {
+        BenchMachine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             cpu: field(&text("/proc/cpuinfo"), "model name").unwrap_or_else(unknown),
             memory_bytes: field(&text("/proc/meminfo"), "MemTotal").and_then(|value| kibibytes(&value)).unwrap_or(0),
@@ -35,7 +35,7 @@ impl Machine {
     /// One line for people.
     pub fn line(&self) -> String {
         let gigabytes = self.memory_bytes as f64 / f64::from(1 << 30);
-        let Machine { cores, cpu, kernel, file_system, .. } = self;
+        let BenchMachine { cores, cpu, kernel, file_system, .. } = self;
         format!("{cores} cores ({cpu}), {gigabytes:.0} GiB of memory, {kernel}, data on {file_system}")
     }
 }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_machine_says_what_it_is() {
-        let machine = Machine::here(Path::new("."));
+        let machine = BenchMachine::here(Path::new("."));
         assert!(machine.cores >= 1 && machine.memory_bytes > 0);
         assert!(machine.line().contains("Linux "), "{}", machine.line());
     }

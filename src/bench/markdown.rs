@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::report::{Report, Row, Size, count};
+use super::report::{BenchReport, ScenarioRow, Size, count};
 use super::terminal::{memory, number, short};
 
 /// `bench.md`.
-pub fn markdown(report: &Report) -> String {
+pub fn markdown(report: &BenchReport) -> String {
     let mut out = String::new();
-    let Report { version, date, machine, seed, clients, seconds, .. } = report;
+    let BenchReport { version, date, machine, seed, clients, seconds, .. } = report;
     let mut line = |text: String| writeln!(out, "{text}").expect("writing to memory does not fail");
     line(format!("## {}\n", date.get(..10).unwrap_or(date)));
     match &report.against {
@@ -39,7 +39,7 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-fn filling(report: &Report, line: &mut dyn FnMut(String)) {
+fn filling(report: &BenchReport, line: &mut dyn FnMut(String)) {
     line("| Certificates | Versions | Import: certificates/s | versions/s | CPU s per 1000 versions | Disk: bytes a version | compressed payload | ratio | goal |".into());
     line("|---:|---:|---:|---:|---:|---:|---:|---:|---|".into());
     for size in &report.sizes {
@@ -59,7 +59,7 @@ fn filling(report: &Report, line: &mut dyn FnMut(String)) {
     }
 }
 
-fn starting(report: &Report, line: &mut dyn FnMut(String)) {
+fn starting(report: &BenchReport, line: &mut dyn FnMut(String)) {
     line("| Certificates | Start, clean: read, search | goal | after SIGKILL: read, search | goal | Acknowledged before the kill | lost | Memory idle | goal | most under load | goal |".into());
     line("|---:|---|---|---|---|---:|---:|---|---|---|---|".into());
     for size in &report.sizes {
@@ -69,7 +69,7 @@ fn starting(report: &Report, line: &mut dyn FnMut(String)) {
             format!("{times} | <= {goal:.0} ms")
         };
         let taken = |found, goal: u64| {
-            let super::child::Memory { anonymous, .. } = found;
+            let super::child::ProcessMemory { anonymous, .. } = found;
             format!("{} | <= {} MB", bold_unless(anonymous <= goal, &memory(found)), goal >> 20)
         };
         line(format!(
@@ -100,7 +100,7 @@ fn scenarios(size: &Size, line: &mut dyn FnMut(String)) {
     }
 }
 
-fn scenario(row: &Row) -> String {
+fn scenario(row: &ScenarioRow) -> String {
     if let Some(why) = &row.not_offered {
         return format!("| {} | {} | not offered: {} | | | | | | | | | | |", row.title, row.clients, cell(&short(why)));
     }
@@ -142,7 +142,7 @@ fn scenario(row: &Row) -> String {
 }
 
 /// How many times worse than at the smallest size.
-fn growing(report: &Report, line: &mut dyn FnMut(String)) {
+fn growing(report: &BenchReport, line: &mut dyn FnMut(String)) {
     let Some((smallest, larger)) = report.sizes.split_first() else { return };
     let sizes: Vec<String> = larger.iter().map(|size| format!(" {} |", count(size.certificates))).collect();
     line(format!("### Times the cost at {} certificates\n", count(smallest.certificates)));
@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn every_line_of_a_table_has_as_many_cells_as_its_head() {
-        let rows = || SCENARIOS.iter().map(|scenario| Row::new(scenario, 4)).collect::<Vec<_>>();
-        let mut other = Row::new(&SCENARIOS[0], 1);
+        let rows = || SCENARIOS.iter().map(|scenario| ScenarioRow::new(scenario, 4)).collect::<Vec<_>>();
+        let mut other = ScenarioRow::new(&SCENARIOS[0], 1);
         other.not_offered = Some("status 400 a|b\nc".into());
         let size =
             |certificates| Size { certificates, rows: [rows(), vec![other.clone()]].concat(), ..Size::default() };

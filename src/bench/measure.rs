@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::child::Server;
+use super::child::ServerProcess;
 use super::figures::{Ratio, Sampled, median};
 use super::floor::Commits;
 use super::load::{Driver, Expect, Question};
-use super::plan::Plan;
+use super::plan::BenchPlan;
 use super::question::Questions;
-use super::report::{FloorFigure, Row};
+use super::report::{FloorFigure, ScenarioRow};
 use super::scenario::{Floor, GROUP, Measure, Scenario};
 use super::stop::{Stop, Trouble};
 
@@ -21,19 +21,19 @@ pub(super) const SLICES: u32 = 5;
 const SETTLING: Duration = Duration::from_millis(1_300);
 
 /// Everything a scenario needs.
-pub(super) struct Bench<'b> {
-    pub plan: &'b Plan,
+pub(super) struct ScenarioContext<'b> {
+    pub plan: &'b BenchPlan,
     pub stop: &'b Stop,
     pub driver: &'b Driver,
     pub questions: &'b Questions,
     /// Our own server; none when another one is driven.
-    pub server: Option<&'b Server>,
-    pub http_floor: Option<&'b Server>,
+    pub server: Option<&'b ServerProcess>,
+    pub http_floor: Option<&'b ServerProcess>,
     pub commits: Option<&'b RefCell<Commits>>,
 }
 
-impl Bench<'_> {
-    pub(super) fn slices(&self, scenario: &Scenario, clients: usize, row: &mut Row) -> Result<(), Trouble> {
+impl ScenarioContext<'_> {
+    pub(super) fn slices(&self, scenario: &Scenario, clients: usize, row: &mut ScenarioRow) -> Result<(), Trouble> {
         let question = self.questions.of(scenario.asks);
         let slice = self.plan.time / SLICES;
         if !scenario.writes() {
@@ -56,7 +56,13 @@ impl Bench<'_> {
     }
 
     /// The ratio of each slice to the floor right before it.
-    pub(super) fn compare(&self, scenario: &Scenario, row: &mut Row, slices: &[Sampled], floors: &[Option<Sampled>]) {
+    pub(super) fn compare(
+        &self,
+        scenario: &Scenario,
+        row: &mut ScenarioRow,
+        slices: &[Sampled],
+        floors: &[Option<Sampled>],
+    ) {
         let (what, unit) = match scenario.floor {
             Floor::None => return,
             Floor::Http => ("4 KB from memory", "µs CPU"),

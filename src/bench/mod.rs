@@ -30,11 +30,11 @@ mod terminal;
 mod turn;
 
 pub use child::environment_name;
-pub use client::Target;
+pub use client::BenchTarget;
 pub use compare::compare;
 pub use markdown::markdown;
-pub use plan::{Plan, Watch, parse_count, parse_scenario};
-pub use report::Report;
+pub use plan::{BenchPlan, Watch, parse_count, parse_scenario};
+pub use report::BenchReport;
 pub use run::run;
 pub use scenario::{SCENARIOS, Scenario};
 pub use stop::{Stop, Trouble};

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::client::Target;
+use super::client::BenchTarget;
 use super::scenario::{SCENARIOS, Scenario};
 use crate::corpus::Renaming;
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 
 /// What to measure.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BenchPlan {
     /// Numbers of certificates, rising.
     pub counts: Vec<u64>,
     pub seed: u64,
@@ -22,7 +22,7 @@ pub struct Plan {
     pub time: Duration,
     pub scenarios: Vec<&'static Scenario>,
     /// Another server, as it was named and as it is reached.
-    pub against: Option<(String, Target)>,
+    pub against: Option<(String, BenchTarget)>,
     /// Settings that differ from their defaults.
     pub settings: Vec<(String, String)>,
     /// To the namespaces that these settings lead to; another server may have them too.

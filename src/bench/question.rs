@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::client::Target;
-use super::load::{Expect, Question, Random};
-use super::sample::{Dense, STRANGERS_CERTIFICATES, Sample};
+use super::client::BenchTarget;
+use super::load::{Expect, Question, XorShift};
+use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES};
 use super::scenario::{Asks, MIXED};
 use crate::corpus::Category;
 
@@ -17,8 +17,8 @@ const REASON: &[u8] = br#"{"resourceType":"Parameters","parameter":[{"name":"rea
 /// Makes questions about one data set on one server.
 #[derive(Clone)]
 pub(super) struct Questions {
-    pub target: Target,
-    pub sample: Rc<Sample>,
+    pub target: BenchTarget,
+    pub sample: Rc<LoadSample>,
     /// Certificates created so far, so that every one gets a patient of its own five.
     created: Rc<Cell<u64>>,
     /// Completed certificates suspended so far.
@@ -26,12 +26,12 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn new(target: Target, sample: Rc<Sample>) -> Questions {
+    pub(super) fn new(target: BenchTarget, sample: Rc<LoadSample>) -> Questions {
         Questions { target, sample, created: Rc::default(), suspended: Rc::default() }
     }
 
     /// After a restart the server listens elsewhere.
-    pub(super) fn moved(&self, target: &Target) -> Questions {
+    pub(super) fn moved(&self, target: &BenchTarget) -> Questions {
         Questions { target: target.clone(), ..self.clone() }
     }
 
@@ -64,7 +64,7 @@ impl Questions {
     }
 
     /// Writes one request. None: there is nothing (more) to ask for.
-    pub(super) fn ask(&self, asks: Asks, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
+    pub(super) fn ask(&self, asks: Asks, random: &mut XorShift, out: &mut Vec<u8>) -> Option<Expect> {
         let Questions { target, sample, .. } = self;
         // Only where nobody else writes, all that is found is known.
         let total = |hits: u64| if sample.shared { Expect::OK } else { Expect::total(hits) };
@@ -135,7 +135,7 @@ impl Questions {
     }
 
     /// Of a hundred requests: 50 reads, 15 searches by subject, 10 by practitioner, 5 dense first pages; 10 creates, 10 updates.
-    fn mixed(&self, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
+    fn mixed(&self, random: &mut XorShift, out: &mut Vec<u8>) -> Option<Expect> {
         let asks = match random.below(100) {
             0..50 => Asks::Read,
             50..65 => Asks::Subject,
@@ -154,7 +154,7 @@ impl Questions {
     /// A create, for a patient or for the stranger whose turn it is.
     pub(super) fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
         let number = self.created.replace(self.created.get() + 1);
-        let Sample { bodies, strangers, .. } = &*self.sample;
+        let LoadSample { bodies, strangers, .. } = &*self.sample;
         let body = bodies.get(number as usize % bodies.len().max(1))?;
         let stranger = || strangers.start + number / STRANGERS_CERTIFICATES % (strangers.end - strangers.start);
         let subject = subject.unwrap_or_else(stranger).to_string();

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::child::Memory;
+use super::child::ProcessMemory;
 use super::figures::{Faults, Ratio, Sampled, growth};
-use super::machine::Machine;
-use super::scenario::{Goal, Measure, Scenario};
+use super::machine::BenchMachine;
+use super::scenario::{Measure, PerformanceGoal, Scenario};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct BenchReport {
     /// Of hcert that ran the bench, and of the server unless it was another one.
     pub version: String,
     /// When it began, UTC.
     pub date: String,
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// Another server that was driven.
     pub against: Option<String>,
     /// Settings that differed from their defaults.
@@ -32,9 +32,9 @@ pub struct Report {
 pub struct Size {
     pub certificates: u64,
     pub versions: u64,
-    pub import: Option<Import>,
-    pub disk: Option<Disk>,
-    pub rows: Vec<Row>,
+    pub import: Option<ImportFigures>,
+    pub disk: Option<DiskUse>,
+    pub rows: Vec<ScenarioRow>,
     pub restart: Option<Restart>,
     /// What went wrong beside wrong answers. Any of them makes the command fail.
     pub problems: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Size {
 
 /// How the data set was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Import {
+pub struct ImportFigures {
     /// From the first line to the end of the process, index and all.
     pub seconds: f64,
     pub certificates_per_second: f64,
@@ -51,12 +51,12 @@ pub struct Import {
     pub cpu_seconds_per_1000_versions: f64,
     /// CPU time of generating the lines, in the bench's own process.
     pub generating_cpu_seconds: f64,
-    pub memory_peak: Memory,
+    pub memory_peak: ProcessMemory,
 }
 
 /// Bytes on disk when the import has closed the folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Disk {
+pub struct DiskUse {
     pub store_bytes: u64,
     pub index_bytes: u64,
     /// Compressed bodies and index rows of all versions.
@@ -82,15 +82,15 @@ pub struct Restart {
     /// Writes acknowledged before the kill, and those of them that were not there afterwards.
     pub acknowledged: u64,
     pub lost: u64,
-    pub memory_idle: Memory,
+    pub memory_idle: ProcessMemory,
     pub memory_idle_goal: u64,
-    pub memory_peak: Memory,
+    pub memory_peak: ProcessMemory,
     pub memory_peak_goal: u64,
 }
 
 /// One scenario.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct ScenarioRow {
     pub name: String,
     pub title: String,
     pub clients: usize,
@@ -134,9 +134,14 @@ pub struct FloorFigure {
     pub value: f64,
 }
 
-impl Row {
-    pub fn new(scenario: &Scenario, clients: usize) -> Row {
-        Row { name: scenario.name.to_owned(), title: scenario.title.to_owned(), clients, ..Row::default() }
+impl ScenarioRow {
+    pub fn new(scenario: &Scenario, clients: usize) -> ScenarioRow {
+        ScenarioRow {
+            name: scenario.name.to_owned(),
+            title: scenario.title.to_owned(),
+            clients,
+            ..ScenarioRow::default()
+        }
     }
 
     /// Takes in the figures of all slices.
@@ -153,13 +158,13 @@ impl Row {
     }
 
     /// Holds the figures against the goal.
-    pub fn judge(&mut self, goal: Goal) {
+    pub fn judge(&mut self, goal: PerformanceGoal) {
         let ratio = self.ratio.map(|ratio| ratio.median);
         (self.goal, self.reached) = match goal {
-            Goal::None => (None, None),
-            Goal::AtMost(most) => (Some(format!("<= {most}")), ratio.map(|ratio| ratio <= most)),
-            Goal::AtLeast(least) => (Some(format!(">= {least}")), ratio.map(|ratio| ratio >= least)),
-            Goal::CpuMs(most) => (Some(format!("<= {most} ms CPU")), self.cpu_us.map(|us| us <= most * 1e3)),
+            PerformanceGoal::None => (None, None),
+            PerformanceGoal::AtMost(most) => (Some(format!("<= {most}")), ratio.map(|ratio| ratio <= most)),
+            PerformanceGoal::AtLeast(least) => (Some(format!(">= {least}")), ratio.map(|ratio| ratio >= least)),
+            PerformanceGoal::CpuMs(most) => (Some(format!("<= {most} ms CPU")), self.cpu_us.map(|us| us <= most * 1e3)),
         };
     }
 
@@ -182,7 +187,7 @@ fn growth_goal(certificates: u64) -> f64 {
     if certificates >= 10_000_000 { 2.0 } else { 1.5 }
 }
 
-impl Report {
+impl BenchReport {
     /// Compares a size with the smallest, once both are there.
     pub fn grow(&mut self) {
         let Some((smallest, larger)) = self.sizes.split_first_mut() else { return };
@@ -246,16 +251,21 @@ pub(super) mod tests {
     use super::*;
     use crate::bench::scenario::SCENARIOS;
 
-    fn row(name: &str, cpu_us: f64) -> Row {
+    fn row(name: &str, cpu_us: f64) -> ScenarioRow {
         let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
-        Row { cpu_us: Some(cpu_us), p50_us: Some(1.0), per_second: Some(100.0), ..Row::new(scenario, 1) }
+        ScenarioRow {
+            cpu_us: Some(cpu_us),
+            p50_us: Some(1.0),
+            per_second: Some(100.0),
+            ..ScenarioRow::new(scenario, 1)
+        }
     }
 
-    pub(crate) fn report(sizes: Vec<Size>) -> Report {
-        Report {
+    pub(crate) fn report(sizes: Vec<Size>) -> BenchReport {
+        BenchReport {
             version: "0".into(),
             date: "2026-11-21".into(),
-            machine: Machine::here(std::path::Path::new(".")),
+            machine: BenchMachine::here(std::path::Path::new(".")),
             against: None,
             settings: Vec::new(),
             seed: 1,
@@ -269,12 +279,12 @@ pub(super) mod tests {
     fn goals_are_held_against_ratio_and_cpu_time() {
         let mut row = row("read", 600.0);
         for (goal, ratio, reached) in [
-            (Goal::AtMost(2.5), 2.5, Some(true)),
-            (Goal::AtMost(2.5), 2.6, Some(false)),
-            (Goal::AtLeast(0.35), 0.3, Some(false)),
-            (Goal::CpuMs(0.5), 1.0, Some(false)),
-            (Goal::CpuMs(0.6), 1.0, Some(true)),
-            (Goal::None, 1.0, None),
+            (PerformanceGoal::AtMost(2.5), 2.5, Some(true)),
+            (PerformanceGoal::AtMost(2.5), 2.6, Some(false)),
+            (PerformanceGoal::AtLeast(0.35), 0.3, Some(false)),
+            (PerformanceGoal::CpuMs(0.5), 1.0, Some(false)),
+            (PerformanceGoal::CpuMs(0.6), 1.0, Some(true)),
+            (PerformanceGoal::None, 1.0, None),
         ] {
             row.ratio = Ratio::of([(ratio, 1.0)]);
             row.judge(goal);

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::child::{self, Launcher, Memory, Server};
-use super::client::Connection;
+use super::child::{self, Launcher, ProcessMemory, ServerProcess};
+use super::client::BenchConnection;
 use super::figures::median;
-use super::load::{Driver, Expect, Random};
+use super::load::{Driver, Expect, XorShift};
 use super::question::Questions;
 use super::report::{Restart, ms};
 use super::scenario::Asks;
@@ -30,7 +30,7 @@ const IDLE_BYTES: u64 = 60 << 20;
 const PEAK_BYTES: u64 = 450 << 20;
 
 /// From the start of the process to its first answers.
-struct Started {
+struct StartFigures {
     read: Duration,
     search: Duration,
 }
@@ -41,21 +41,21 @@ fn start(
     data: &Path,
     driver: &Driver,
     questions: &Questions,
-) -> Result<(Server, Started), Trouble> {
+) -> Result<(ServerProcess, StartFigures), Trouble> {
     let begun = Instant::now();
     let server = launcher.serve(data)?;
     let questions = questions.moved(&server.target);
     let read = first_answer(driver, &questions, Asks::Read, begun)?;
     let search = first_answer(driver, &questions, Asks::Subject, begun)?;
-    Ok((server, Started { read, search }))
+    Ok((server, StartFigures { read, search }))
 }
 
 fn first_answer(driver: &Driver, questions: &Questions, asks: Asks, begun: Instant) -> Result<Duration, Trouble> {
     /// A search waits for the index at most so long.
     const PATIENCE: Duration = Duration::from_secs(600);
     driver.wait(async {
-        let mut connection = Connection::new(&questions.target);
-        let mut random = Random::new(5);
+        let mut connection = BenchConnection::new(&questions.target);
+        let mut random = XorShift::new(5);
         let mut request = Vec::new();
         loop {
             request.clear();
@@ -84,7 +84,7 @@ pub(super) fn clean(
     driver: &Driver,
     questions: &Questions,
     several: bool,
-) -> Result<(Server, Restart), Trouble> {
+) -> Result<(ServerProcess, Restart), Trouble> {
     let (mut reads, mut searches) = (Vec::new(), Vec::new());
     for _ in 1..if several { STARTS } else { 1 } {
         let (server, started) = start(launcher, data, driver, questions)?;
@@ -120,10 +120,10 @@ pub(super) fn killed(
     data: &Path,
     driver: &Driver,
     questions: &Questions,
-    mut server: Server,
+    mut server: ServerProcess,
     restart: &mut Restart,
     load: Duration,
-) -> Result<Server, Trouble> {
+) -> Result<ServerProcess, Trouble> {
     let acknowledged = Rc::new(RefCell::new(Vec::new()));
     let refused = Rc::new(Cell::new(0_u64));
     let under = questions.moved(&server.target);
@@ -132,7 +132,7 @@ pub(super) fn killed(
             .map(|_| {
                 let (questions, acknowledged, refused) = (under.clone(), acknowledged.clone(), refused.clone());
                 tokio::task::spawn_local(async move {
-                    let mut connection = Connection::new(&questions.target);
+                    let mut connection = BenchConnection::new(&questions.target);
                     let mut request = Vec::new();
                     loop {
                         request.clear();
@@ -169,7 +169,7 @@ pub(super) fn killed(
 
 /// How many of the certificates are not there.
 async fn lost(questions: &Questions, ids: &[String]) -> u64 {
-    let mut connection = Connection::new(&questions.target);
+    let mut connection = BenchConnection::new(&questions.target);
     let mut request = Vec::new();
     let mut lost = 0;
     for id in ids {
@@ -207,8 +207,11 @@ impl MemoryWatch {
     }
 
     /// The most that was seen.
-    pub(super) fn peak(&self) -> Memory {
-        Memory { anonymous: self.anonymous.load(Ordering::Acquire), resident: self.resident.load(Ordering::Acquire) }
+    pub(super) fn peak(&self) -> ProcessMemory {
+        ProcessMemory {
+            anonymous: self.anonymous.load(Ordering::Acquire),
+            resident: self.resident.load(Ordering::Acquire),
+        }
     }
 }
 

@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::against;
-use super::child::{Launcher, Server};
+use super::child::{Launcher, ServerProcess};
 use super::fill::{self, larger};
 use super::floor::Commits;
 use super::load::Driver;
-use super::machine::Machine;
-use super::measure::Bench;
-use super::plan::{Plan, Watch};
+use super::machine::BenchMachine;
+use super::measure::ScenarioContext;
+use super::plan::{BenchPlan, Watch};
 use super::question::Questions;
-use super::report::{Report, Row, Size, count};
+use super::report::{BenchReport, ScenarioRow, Size, count};
 use super::restart::{self, MemoryWatch};
 use super::sample::everybody;
 use super::scenario::{Asks, Floor};
@@ -27,7 +27,7 @@ use crate::config::Config;
 /// holds the sizes that were measured before a failure.
 ///
 /// The result is [`Trouble::Plan`] when nothing was begun and [`Trouble::Stopped`] by order.
-pub fn run(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (Report, Result<(), Trouble>) {
+pub fn run(plan: &BenchPlan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (BenchReport, Result<(), Trouble>) {
     let mut report = report(plan);
     let ended = match &plan.against {
         Some((_, target)) => Driver::new(stop)
@@ -38,9 +38,15 @@ pub fn run(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (Rep
     (report, ended)
 }
 
-fn sizes(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch, report: &mut Report) -> Result<(), Trouble> {
+fn sizes(
+    plan: &BenchPlan,
+    config: &Config,
+    stop: &Stop,
+    watch: &dyn Watch,
+    report: &mut BenchReport,
+) -> Result<(), Trouble> {
     let scratch = Scratch::take(&plan.data, plan.keep)?;
-    report.machine = Machine::here(scratch.path());
+    report.machine = BenchMachine::here(scratch.path());
     watch.line(&report.machine.line());
     let driver = Driver::new(stop)?;
     for certificates in &plan.counts {
@@ -52,11 +58,11 @@ fn sizes(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch, report: &
     Ok(())
 }
 
-fn report(plan: &Plan) -> Report {
-    Report {
+fn report(plan: &BenchPlan) -> BenchReport {
+    BenchReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        machine: Machine::here(Path::new(".")),
+        machine: BenchMachine::here(Path::new(".")),
         against: plan.against.as_ref().map(|(url, _)| url.clone()),
         settings: plan.settings.clone(),
         seed: plan.seed,
@@ -68,7 +74,7 @@ fn report(plan: &Plan) -> Report {
 
 /// The work on one size.
 struct Sizing<'s> {
-    plan: &'s Plan,
+    plan: &'s BenchPlan,
     config: &'s Config,
     stop: &'s Stop,
     watch: &'s dyn Watch,
@@ -101,14 +107,14 @@ impl Sizing<'_> {
         fill::patients(&launcher, &data, self.plan, certificates, self.watch)?;
         let commits = self.commits(&data, &folder)?;
         self.watch.phase(&format!("{told}: starts"), None);
-        let nowhere = super::client::Target::parse("http://127.0.0.1:9").expect("an address in numbers is one");
+        let nowhere = super::client::BenchTarget::parse("http://127.0.0.1:9").expect("an address in numbers is one");
         let questions = Questions::new(nowhere, Rc::new(filled.sample));
         let restarts = self.plan.scenarios.iter().any(|scenario| scenario.asks == Asks::Restart);
         let (server, mut figures) = restart::clean(&launcher, &data, self.driver, &questions, restarts)?;
         let questions = questions.moved(&server.target);
         let memory = MemoryWatch::over(server.process.id(), self.stop);
         let http_floor = self.http_floor(&launcher, &data)?;
-        let bench = Bench {
+        let bench = ScenarioContext {
             plan: self.plan,
             stop: self.stop,
             driver: self.driver,
@@ -146,7 +152,7 @@ impl Sizing<'_> {
         Ok(Some(RefCell::new(commits)))
     }
 
-    fn http_floor(&self, launcher: &Launcher, data: &Path) -> Result<Option<Server>, Trouble> {
+    fn http_floor(&self, launcher: &Launcher, data: &Path) -> Result<Option<ServerProcess>, Trouble> {
         self.wants(&[Floor::Http]).then(|| launcher.floor(data)).transpose()
     }
 
@@ -156,7 +162,7 @@ impl Sizing<'_> {
 }
 
 /// Runs all scenarios that have requests, and shows each as soon as it is done.
-pub(super) fn rows(bench: &Bench, told: &str, watch: &dyn Watch) -> Result<Vec<Row>, Trouble> {
+pub(super) fn rows(bench: &ScenarioContext, told: &str, watch: &dyn Watch) -> Result<Vec<ScenarioRow>, Trouble> {
     watch.line(&terminal::head());
     let scenarios: Vec<_> = bench.plan.scenarios.iter().filter(|scenario| scenario.asks != Asks::Restart).collect();
     let mut rows = Vec::new();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use jiff::civil::Date;
 
-use super::load::Random;
+use super::load::XorShift;
 use crate::corpus::{Category, Corpus, Facts, Renaming};
 use crate::registry::PersonalCode;
 use certificate::State;
@@ -38,17 +38,17 @@ const HITS: u64 = 5;
 
 /// What can be asked for.
 #[derive(Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct LoadSample {
     /// Certificates that can be read.
-    pub certificates: Vec<Known>,
-    pub drafts: Vec<Draft>,
+    pub certificates: Vec<KnownCertificate>,
+    pub drafts: Vec<DraftCertificate>,
     /// Ids of completed certificates.
     pub completed: Vec<Box<str>>,
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<SamplePatient>,
     pub employers: Vec<Employer>,
     pub practitioners: Vec<Practitioner>,
     pub dense: Vec<Dense>,
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<CreateBody>,
     /// Patients whom nobody asks for, known to the registry.
     pub strangers: Range<u64>,
     /// What others wrote may be found too: only what carries our own patients is counted.
@@ -56,20 +56,20 @@ pub(super) struct Sample {
 }
 
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownCertificate {
     pub id: Box<str>,
     pub versions: u32,
 }
 
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct DraftCertificate {
     pub id: Box<str>,
     pub body: Vec<u8>,
 }
 
 /// A patient.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct SamplePatient {
     /// In `Patient/<n>`.
     pub number: u64,
     /// Certificates by now.
@@ -109,17 +109,17 @@ impl Dense {
 
 /// A body to create a certificate with, around the number of its patient.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct CreateBody {
     pub before: Box<[u8]>,
     pub after: Box<[u8]>,
 }
 
-impl Body {
-    pub(super) fn new(body: &str) -> Body {
+impl CreateBody {
+    pub(super) fn new(body: &str) -> CreateBody {
         let (before, rest) = body.split_once("\"Patient/").expect("a certificate has a patient");
         let end = rest.find('"').expect("a JSON string ends");
         let before = [before.as_bytes(), b"\"Patient/"].concat();
-        Body { before: before.into(), after: rest.as_bytes()[end..].into() }
+        CreateBody { before: before.into(), after: rest.as_bytes()[end..].into() }
     }
 
     /// The parts of the body for a patient whose number is written as `subject`.
@@ -198,10 +198,10 @@ impl Collector {
     }
 
     /// What was noted, ready to be asked for. `id` tells the id of a number.
-    pub(super) fn sample(self, seed: u64, renaming: &Renaming, id: impl Fn(u64) -> Box<str>) -> Sample {
+    pub(super) fn sample(self, seed: u64, renaming: &Renaming, id: impl Fn(u64) -> Box<str>) -> LoadSample {
         let mut numbers: Vec<(u64, (u32, State))> = self.known.into_iter().collect();
         numbers.sort_unstable_by_key(|(number, _)| *number);
-        let mut sample = Sample::default();
+        let mut sample = LoadSample::default();
         for (number, (versions, state)) in numbers {
             match state {
                 State::Deleted => continue,
@@ -210,14 +210,14 @@ impl Collector {
                     let id = id(number);
                     let fresh = self.corpus.certificate(number);
                     let body = with_id(&renaming.applied(fresh.body()), &id).into_bytes();
-                    sample.drafts.push(Draft { id, body });
+                    sample.drafts.push(DraftCertificate { id, body });
                 }
                 _ => {}
             }
-            sample.certificates.push(Known { id: id(number), versions });
+            sample.certificates.push(KnownCertificate { id: id(number), versions });
         }
         // They are used up one after the other, which must not be from one end of the store.
-        Random::new(2).shuffle(&mut sample.completed);
+        XorShift::new(2).shuffle(&mut sample.completed);
         sample.subjects = subjects(self.subjects);
         sample.employers = employers(self.employed.values());
         let practitioners = self.practitioners.into_iter().filter(|(_, hits)| *hits > 0);
@@ -228,17 +228,18 @@ impl Collector {
         let dense = Dense::PAIRS.into_iter().map(|categories| Dense { categories, hits: completed(categories) });
         sample.dense = dense.filter(|dense| dense.hits > 0).collect();
         sample.strangers = self.strangers;
-        let body = |number| Body::new(&renaming.applied(crate::corpus::certificate(seed + 1, number)));
+        let body = |number| CreateBody::new(&renaming.applied(crate::corpus::certificate(seed + 1, number)));
         sample.bodies = (1..=BODIES).map(body).collect();
         sample
     }
 }
 
 /// Patients with the usual number of certificates; all there are when there are none such.
-fn subjects(hits: HashMap<u64, u64>) -> Vec<Subject> {
+fn subjects(hits: HashMap<u64, u64>) -> Vec<SamplePatient> {
     let usual = hits.values().any(|hits| *hits == HITS);
     let fitting = hits.into_iter().filter(|(_, hits)| if usual { *hits == HITS } else { *hits > 0 });
-    let mut subjects: Vec<Subject> = fitting.map(|(number, hits)| Subject { number, hits: Cell::new(hits) }).collect();
+    let mut subjects: Vec<SamplePatient> =
+        fitting.map(|(number, hits)| SamplePatient { number, hits: Cell::new(hits) }).collect();
     subjects.sort_unstable_by_key(|subject| subject.number);
     subjects
 }
@@ -252,7 +253,7 @@ fn employers<'c>(certificates: impl Iterator<Item = &'c (u32, Option<(Date, Date
         periods.entry(*code).or_default().extend(period);
     }
     let mut found = Vec::new();
-    let mut random = Random::new(1);
+    let mut random = XorShift::new(1);
     let mut codes: Vec<(u32, Vec<(Date, Date)>)> = periods.into_iter().collect();
     codes.sort_unstable_by_key(|(code, _)| *code);
     for (code, mut periods) in codes {
@@ -276,7 +277,7 @@ fn with_id(body: &str, id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn sample(count: u64) -> Sample {
+    fn sample(count: u64) -> LoadSample {
         let corpus = Corpus::new(3, count);
         let mut collector = Collector::new(corpus.clone(), count);
         for change in corpus {
@@ -359,7 +360,7 @@ mod tests {
     #[test]
     fn a_body_takes_any_patient_and_the_id_of_its_certificate() {
         let text = crate::corpus::certificate(1, 1);
-        let body = Body::new(&text);
+        let body = CreateBody::new(&text);
         let whole = body.parts("77").concat();
         assert!(String::from_utf8(whole).unwrap().contains("\"subject\":[{\"reference\":\"Patient/77\"}]"));
         assert!(with_id(&text, "5").starts_with("{\"resourceType\":\"Composition\",\"id\":\"5\",\"meta\""));

@@ -7,11 +7,11 @@ pub struct Scenario {
     pub name: &'static str,
     pub title: &'static str,
     pub asks: Asks,
-    pub clients: Clients,
+    pub clients: ClientCount,
     /// What is compared with the floor and with the smallest size.
     pub measure: Measure,
     pub floor: Floor,
-    pub goal: Goal,
+    pub goal: PerformanceGoal,
 }
 
 /// What a client asks for.
@@ -42,14 +42,14 @@ pub enum Asks {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clients {
+pub enum ClientCount {
     One,
     /// As `--clients` says.
     Some,
     Many,
 }
 
-/// Clients of [`Clients::Many`].
+/// Clients of [`ClientCount::Many`].
 pub(super) const MANY: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) const GROUP: usize = 32;
 
 /// Source: DESIGN, section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Goal {
+pub enum PerformanceGoal {
     None,
     /// So many times the floor.
     AtMost(f64),
@@ -95,9 +95,9 @@ use Asks::{
     AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend,
     Update, Vread,
 };
-use Clients::{Many, One, Some};
-use Goal::{AtLeast, AtMost, CpuMs};
+use ClientCount::{Many, One, Some};
 use Measure::{Cpu, P50, Rate};
+use PerformanceGoal::{AtLeast, AtMost, CpuMs};
 
 /// What [`Asks::Mixed`] is made of.
 pub(super) const MIXED: [Asks; 6] = [Read, Subject, Practitioner, dense(1), Create, Update];
@@ -106,35 +106,35 @@ pub(super) const MIXED: [Asks; 6] = [Read, Subject, Practitioner, dense(1), Crea
 #[rustfmt::skip]
 pub const SCENARIOS: &[Scenario] = &[
     row("read",                 "read",                                  Read,           Some, Cpu,  Floor::Http,   AtMost(2.5)),
-    row("vread",                "vread",                                 Vread,          Some, Cpu,  Floor::Http,   Goal::None),
-    row("history",              "history of a certificate",              History,        Some, Cpu,  Floor::Http,   Goal::None),
+    row("vread",                "vread",                                 Vread,          Some, Cpu,  Floor::Http,   PerformanceGoal::None),
+    row("history",              "history of a certificate",              History,        Some, Cpu,  Floor::Http,   PerformanceGoal::None),
     row("subject",              "search by subject",                     Subject,        Some, Cpu,  Floor::Http,   AtMost(6.0)),
-    row("employer-period",      "search by employer and period",         EmployerPeriod, Some, Cpu,  Floor::Http,   Goal::None),
-    row("practitioner",         "search by practitioner",                Practitioner,   Some, Cpu,  Floor::Http,   Goal::None),
+    row("employer-period",      "search by employer and period",         EmployerPeriod, Some, Cpu,  Floor::Http,   PerformanceGoal::None),
+    row("practitioner",         "search by practitioner",                Practitioner,   Some, Cpu,  Floor::Http,   PerformanceGoal::None),
     row("dense-page-1",         "category and status, page 1",           dense(1),       Some, Cpu,  Floor::Http,   CpuMs(0.5)),
-    row("dense-page-50",        "category and status, page 50",          dense(50),      Some, Cpu,  Floor::Http,   Goal::None),
+    row("dense-page-50",        "category and status, page 50",          dense(50),      Some, Cpu,  Floor::Http,   PerformanceGoal::None),
     row("dense-page-1000",      "category and status, page 1000",        dense(1000),    Some, Cpu,  Floor::Http,   CpuMs(5.0)),
     row("dense-date-page-1",    "category and status by -date, page 1",  by_date(1),     Some, Cpu,  Floor::Http,   CpuMs(0.5)),
-    row("dense-date-page-50",   "category and status by -date, page 50", by_date(50),    Some, Cpu,  Floor::Http,   Goal::None),
+    row("dense-date-page-50",   "category and status by -date, page 50", by_date(50),    Some, Cpu,  Floor::Http,   PerformanceGoal::None),
     row("dense-date-page-1000", "category and status by -date, page 1000", by_date(1000),  Some, Cpu,  Floor::Http,   CpuMs(5.0)),
-    row("dense-count",          "category and status, _count=0",         Count,          Some, Cpu,  Floor::Http,   Goal::None),
-    row("mixed",                "mixed: 80 % read and search, 20 % write", Mixed,        Some, Cpu,  Floor::None,   Goal::None),
+    row("dense-count",          "category and status, _count=0",         Count,          Some, Cpu,  Floor::Http,   PerformanceGoal::None),
+    row("mixed",                "mixed: 80 % read and search, 20 % write", Mixed,        Some, Cpu,  Floor::None,   PerformanceGoal::None),
     row("after-write",          "search straight after a write",         AfterWrite,     One,  P50,  Floor::Search, AtMost(1.5)),
-    row("update",               "update",                                Update,         One,  P50,  Floor::Commit, Goal::None),
-    row("suspend",              "$suspend",                              Suspend,        One,  P50,  Floor::Commit, Goal::None),
+    row("update",               "update",                                Update,         One,  P50,  Floor::Commit, PerformanceGoal::None),
+    row("suspend",              "$suspend",                              Suspend,        One,  P50,  Floor::Commit, PerformanceGoal::None),
     row("create-1",             "create, 1 client",                      Create,         One,  P50,  Floor::Commit, AtMost(3.0)),
     row("create-64",            "create, 64 clients",                    Create,         Many, Rate, Floor::Group,  AtLeast(0.35)),
-    row("restart",              "start, kill, memory",                   Restart,        Some, P50,  Floor::None,   Goal::None),
+    row("restart",              "start, kill, memory",                   Restart,        Some, P50,  Floor::None,   PerformanceGoal::None),
 ];
 
 const fn row(
     name: &'static str,
     title: &'static str,
     asks: Asks,
-    clients: Clients,
+    clients: ClientCount,
     measure: Measure,
     floor: Floor,
-    goal: Goal,
+    goal: PerformanceGoal,
 ) -> Scenario {
     Scenario { name, title, asks, clients, measure, floor, goal }
 }

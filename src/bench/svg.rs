@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::report::{Report, count};
+use super::report::{BenchReport, count};
 
 const WIDTH: f64 = 1_180.0;
 const HEIGHT: f64 = 720.0;
@@ -16,18 +16,18 @@ const BOTTOM: f64 = 640.0;
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
 
-struct Line<'r> {
+struct PlotLine<'r> {
     title: &'r str,
     /// Certificates and microseconds.
     points: Vec<(f64, f64)>,
 }
 
 /// `latency.svg`.
-pub fn svg(report: &Report) -> String {
+pub fn svg(report: &BenchReport) -> String {
     let lines = lines(report);
     let all = || lines.iter().flat_map(|line| &line.points);
-    let across = Scale::over(all().map(|point| point.0), LEFT, RIGHT);
-    let up = Scale::over(all().map(|point| point.1), BOTTOM, TOP);
+    let across = LogScale::over(all().map(|point| point.0), LEFT, RIGHT);
+    let up = LogScale::over(all().map(|point| point.1), BOTTOM, TOP);
     let mut out = String::new();
     let mut put = |text: std::fmt::Arguments| writeln!(out, "{text}").expect("writing to memory does not fail");
     put(format_args!(
@@ -71,25 +71,25 @@ pub fn svg(report: &Report) -> String {
 }
 
 /// One for each scenario that was measured at all, the slowest at the largest size first, as the lines end.
-fn lines(report: &Report) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines(report: &BenchReport) -> Vec<PlotLine<'_>> {
+    let mut lines: Vec<PlotLine> = Vec::new();
     for size in &report.sizes {
         for row in &size.rows {
             let Some(p50) = row.p50_us.filter(|us| *us > 0.0) else { continue };
             let point = (size.certificates as f64, p50);
             match lines.iter_mut().find(|line| line.title == row.title) {
                 Some(line) => line.points.push(point),
-                None => lines.push(Line { title: &row.title, points: vec![point] }),
+                None => lines.push(PlotLine { title: &row.title, points: vec![point] }),
             }
         }
     }
-    let last = |line: &Line| line.points.last().map_or(0.0, |point| point.1);
+    let last = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
     lines.sort_by(|one, other| last(other).total_cmp(&last(one)));
     lines
 }
 
 /// Powers of ten on a stretch of the picture.
-struct Scale {
+struct LogScale {
     /// Exponents at both ends.
     low: f64,
     high: f64,
@@ -97,8 +97,8 @@ struct Scale {
     to: f64,
 }
 
-impl Scale {
-    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+impl LogScale {
+    fn over(values: impl Iterator<Item = f64>, from: f64, to: f64) -> LogScale {
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for exponent in values.map(f64::log10) {
             (low, high) = (low.min(exponent.floor()), high.max(exponent.ceil()));
@@ -106,7 +106,7 @@ impl Scale {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        Scale { low, high: high.max(low + 1.0), from, to }
+        LogScale { low, high: high.max(low + 1.0), from, to }
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -134,7 +134,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::report::tests::report;
-    use super::super::report::{Row, Size};
+    use super::super::report::{ScenarioRow, Size};
     use super::super::scenario::SCENARIOS;
     use super::*;
 
@@ -143,9 +143,9 @@ mod tests {
         let mut sizes = Vec::new();
         for (at, certificates) in [1_000, 10_000, 1_000_000].into_iter().enumerate() {
             let rows = SCENARIOS.iter().enumerate();
-            let rows = rows.map(|(number, scenario)| Row {
+            let rows = rows.map(|(number, scenario)| ScenarioRow {
                 p50_us: Some(20.0 * (number + 1) as f64 * (at + 1) as f64),
-                ..Row::new(scenario, 4)
+                ..ScenarioRow::new(scenario, 4)
             });
             sizes.push(Size { certificates, rows: rows.collect(), ..Size::default() });
         }

@@ -1,7 +1,7 @@
 //! Lines of the table on the terminal, each as soon as its figures are there.
 
-use super::child::Memory;
-use super::report::{Restart, Row, Size, count};
+use super::child::ProcessMemory;
+use super::report::{Restart, ScenarioRow, Size, count};
 
 /// The head of the table of scenarios.
 pub(super) fn head() -> String {
@@ -12,7 +12,7 @@ pub(super) fn head() -> String {
 }
 
 /// A scenario, with what there is to say about it below.
-pub(super) fn row(row: &Row) -> Vec<String> {
+pub(super) fn row(row: &ScenarioRow) -> Vec<String> {
     if let Some(why) = &row.not_offered {
         return vec![format!("{:<41}not offered: {}", row.title, short(why))];
     }
@@ -81,7 +81,7 @@ pub(super) fn restart(restart: &Restart) -> Vec<String> {
             "{what}: first read after {read:.0} ms, first search after {search:.0} ms, goal <= {goal:.0} ms{missed}"
         )
     };
-    let size = |what: &str, found: Memory, goal: u64| {
+    let size = |what: &str, found: ProcessMemory, goal: u64| {
         format!("{what}: {}, goal <= {} MB{}", memory(found), goal >> 20, reached(found.anonymous <= goal))
     };
     let Restart { acknowledged, lost, .. } = restart;
@@ -110,7 +110,7 @@ pub(super) fn growth(size: &Size) -> Vec<String> {
     vec![format!("times the smallest size (! above the goal): {}", grown.join(", "))]
 }
 
-pub(super) fn memory(memory: Memory) -> String {
+pub(super) fn memory(memory: ProcessMemory) -> String {
     format!("{} MB of its own, {} MB with mapped files", memory.anonymous >> 20, memory.resident >> 20)
 }
 
@@ -138,18 +138,18 @@ pub(super) fn short(text: &str) -> String {
 mod tests {
     use super::super::figures::Ratio;
     use super::super::report::FloorFigure;
-    use super::super::scenario::{Goal, SCENARIOS};
+    use super::super::scenario::{PerformanceGoal, SCENARIOS};
     use super::*;
 
     #[test]
     fn a_row_stands_below_its_head_and_says_what_went_wrong() {
-        let mut one = Row::new(&SCENARIOS[0], 4);
+        let mut one = ScenarioRow::new(&SCENARIOS[0], 4);
         one.p50_us = Some(123.4);
         one.per_second = Some(33_820.4);
         one.ratio = Ratio::of([(3.0, 1.0)]);
         one.floor = Some(FloorFigure { what: "4 KB from memory".into(), unit: "µs CPU".into(), value: 22.22 });
         (one.errors, one.first_error) = (3, Some("status 500".into()));
-        one.judge(Goal::AtMost(2.5));
+        one.judge(PerformanceGoal::AtMost(2.5));
         let lines = row(&one);
         let position = |line: &str, part: &str| line.find(part).map(|at| line[..at + part.len()].chars().count());
         assert_eq!(position(&lines[0], "33820"), position(&head(), "1/s"));

@@ -1,19 +1,19 @@
 //! One scenario, from its begin to its row.
 
 use super::after_write;
-use super::measure::Bench;
-use super::report::Row;
+use super::measure::ScenarioContext;
+use super::report::ScenarioRow;
 use super::scenario::{Asks, Scenario};
 use super::stop::Trouble;
 
-impl Bench<'_> {
+impl ScenarioContext<'_> {
     /// Measures one scenario.
     ///
     /// # Errors
     /// The floor fails, or the order to stop comes. Wrong answers stand in the row.
-    pub(super) fn run(&self, scenario: &Scenario) -> Result<Row, Trouble> {
+    pub(super) fn run(&self, scenario: &Scenario) -> Result<ScenarioRow, Trouble> {
         let clients = scenario.clients(self.plan.clients);
-        let mut row = Row::new(scenario, clients);
+        let mut row = ScenarioRow::new(scenario, clients);
         row.distinct = self.questions.distinct(scenario.asks) as u64;
         if row.distinct == 0 {
             row.not_offered = Some("not enough certificates".to_owned());

@@ -1,7 +1,7 @@
 //! Commands leave their event in the audit trail, as requests do. Contract 7.8.
 
-use super::Progress;
-use crate::audit::{Action, Event, Log};
+use super::BulkProgress;
+use crate::audit::{AuditAction, AuditEvent, AuditTrail};
 use certificate::Seq;
 use engine::system_clock;
 
@@ -11,13 +11,13 @@ use engine::system_clock;
 /// # Errors
 /// The trail takes nothing; what the event is about must not happen.
 pub fn write_down(
-    log: &Log,
-    action: Action,
+    log: &AuditTrail,
+    action: AuditAction,
     command: &str,
     note: Option<String>,
     change: Option<Seq>,
 ) -> Result<(), String> {
-    let mut event = Event::of_command(action, system_clock()(), command);
+    let mut event = AuditEvent::of_command(action, system_clock()(), command);
     event.note = note;
     event.change = change;
     let written = log.append(&event).and_then(|_| log.sync_now());
@@ -28,8 +28,13 @@ pub fn write_down(
 ///
 /// # Errors
 /// As [`write_down`].
-pub fn write_token_down(log: &Log, person: String, role: String, organization: Option<String>) -> Result<(), String> {
-    let mut event = Event::of_command(Action::TokenIssue, system_clock()(), "hcert token");
+pub fn write_token_down(
+    log: &AuditTrail,
+    person: String,
+    role: String,
+    organization: Option<String>,
+) -> Result<(), String> {
+    let mut event = AuditEvent::of_command(AuditAction::TokenIssue, system_clock()(), "hcert token");
     event.who.person = Some(person);
     event.who.roles = vec![role];
     event.who.organization = organization;
@@ -38,9 +43,9 @@ pub fn write_token_down(log: &Log, person: String, role: String, organization: O
 }
 
 /// What an import did, for its event.
-pub fn note(done: &Result<Progress, String>) -> String {
+pub fn note(done: &Result<BulkProgress, String>) -> String {
     match done {
-        Ok(Progress { lines, stored, identical, bad, .. }) => {
+        Ok(BulkProgress { lines, stored, identical, bad, .. }) => {
             format!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken")
         }
         Err(_) => "ended early".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, AuditedEntity, EventFilter, EventOrder};
 use crate::interaction::{PatientsOf, names_of_person};
 use certificate::{Id, Names};
 use engine::Engine;
@@ -29,13 +29,13 @@ pub struct AuditAsked {
 /// In words for the person at the terminal.
 pub fn export_audit(
     engine: &Engine,
-    log: &Log,
+    log: &AuditTrail,
     asked: &AuditAsked,
     names: &Names,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<String, String> {
     let now = engine::system_clock()();
-    let mut told = Event::of_command(Action::AuditExport, now, "hcert audit export");
+    let mut told = AuditEvent::of_command(AuditAction::AuditExport, now, "hcert audit export");
     let wanted = wanted(engine, asked, names)?;
     // Only identifiers have a sign between system and value.
     (told.identifiers, told.patients) = wanted.patients.concat().into_iter().partition(|known| known.contains('|'));
@@ -45,7 +45,7 @@ pub fn export_audit(
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
     let mut patients = PatientsOf::new(engine);
     let mut count = 0;
-    let order = if asked.newest_first { Order::NewestFirst } else { Order::OldestFirst };
+    let order = if asked.newest_first { EventOrder::NewestFirst } else { EventOrder::OldestFirst };
     let search = log.search(&wanted, order).map_err(|error| error.to_string())?;
     search.each(&mut |id, version| patients.of(id, version), |number, event| {
         let mut line = audit::resource(number, &event, names);
@@ -61,8 +61,8 @@ pub fn export_audit(
     })
 }
 
-fn wanted(engine: &Engine, asked: &AuditAsked, names: &Names) -> Result<Wanted, String> {
-    let mut wanted = Wanted::default();
+fn wanted(engine: &Engine, asked: &AuditAsked, names: &Names) -> Result<EventFilter, String> {
+    let mut wanted = EventFilter::default();
     if let Some(id) = asked.certificate.and_then(Id::new) {
         wanted.entities.push(vec![AuditedEntity::Certificate((id, None))]);
     }

@@ -2,7 +2,7 @@
 
 use super::import::refused_words;
 use super::write_down;
-use crate::audit::{Action, Log};
+use crate::audit::{AuditAction, AuditTrail};
 use engine::{ClockDecision, ClockState, Engine};
 use fhir::date_time;
 
@@ -10,11 +10,11 @@ use fhir::date_time;
 ///
 /// # Errors
 /// The trail or the store takes nothing, in words.
-pub fn clock(engine: &Engine, trail: &Log, decision: Option<ClockDecision>) -> Result<ClockState, String> {
+pub fn clock(engine: &Engine, trail: &AuditTrail, decision: Option<ClockDecision>) -> Result<ClockState, String> {
     if let Some(decision) = decision {
         let (action, command) = match decision {
-            ClockDecision::Accept => (Action::ClockAccept, "hcert clock accept"),
-            ClockDecision::Reset => (Action::ClockReset, "hcert clock reset"),
+            ClockDecision::Accept => (AuditAction::ClockAccept, "hcert clock accept"),
+            ClockDecision::Reset => (AuditAction::ClockReset, "hcert clock reset"),
         };
         write_down(trail, action, command, Some(note(engine)), None)?;
         let decided = engine.decide_clock(decision).blocking_recv();

@@ -1,13 +1,13 @@
 //! One line: a version with the request that made it.
 
 use certificate::{Id, Stamp, State, Version};
-use engine::Stored;
+use engine::StoredVersion;
 use fhir::date_time;
 use fhir::json::Json;
 
 /// Writes a stored version as one line, with its line feed.
-pub fn write(out: &mut Vec<u8>, stored: &Stored) {
-    let Stored { id, version, stamp, .. } = stored;
+pub fn write(out: &mut Vec<u8>, stored: &StoredVersion) {
+    let StoredVersion { id, version, stamp, .. } = stored;
     let (method, url, status) = match (stored.state, *version) {
         (State::Deleted, _) => ("DELETE", format!("Composition/{id}"), "204"),
         (_, Version::FIRST) => ("POST", "Composition".to_owned(), "201"),
@@ -30,7 +30,7 @@ pub fn write(out: &mut Vec<u8>, stored: &Stored) {
 
 /// What a line asks for.
 #[derive(Debug)]
-pub enum Line<'a> {
+pub enum ImportLine<'a> {
     /// A version that keeps its id, number and time. No resource: a deletion.
     Version { id: Id, version: Version, stamp: Stamp, resource: Option<Json<'a>> },
     /// A certificate without history: it is created.
@@ -41,7 +41,7 @@ pub enum Line<'a> {
 ///
 /// # Errors
 /// What is missing or wrong, in words.
-pub fn read(json: Json<'_>) -> Result<Line<'_>, String> {
+pub fn read(json: Json<'_>) -> Result<ImportLine<'_>, String> {
     if json.text("resourceType").is_some() {
         return bare(json);
     }
@@ -69,20 +69,22 @@ pub fn read(json: Json<'_>) -> Result<Line<'_>, String> {
         (None, method) if method != Some("DELETE") => {
             Err("the entry has no resource, and its request is no DELETE".into())
         }
-        _ => Ok(Line::Version { id, version, stamp, resource }),
+        _ => Ok(ImportLine::Version { id, version, stamp, resource }),
     }
 }
 
-fn bare(json: Json<'_>) -> Result<Line<'_>, String> {
+fn bare(json: Json<'_>) -> Result<ImportLine<'_>, String> {
     let meta = json.get("meta");
     let number = meta.and_then(|meta| meta.text("versionId"));
     let time = meta.and_then(|meta| meta.text("lastUpdated"));
-    let (Some(id), Some(number), Some(time)) = (json.text("id"), number, time) else { return Ok(Line::New(json)) };
+    let (Some(id), Some(number), Some(time)) = (json.text("id"), number, time) else {
+        return Ok(ImportLine::New(json));
+    };
     let id = Id::parse(id).ok_or_else(|| format!("'{id}' is not an id of this service (a decimal number)"))?;
     let version =
         Version::parse(number).ok_or_else(|| format!("'{number}' is not a version (a decimal number from 1)"))?;
     let stamp = stamp(time)?;
-    Ok(Line::Version { id, version, stamp, resource: Some(json) })
+    Ok(ImportLine::Version { id, version, stamp, resource: Some(json) })
 }
 
 fn inside_tag(etag: &str) -> Option<&str> {

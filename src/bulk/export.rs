@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::{Event, Progress, entry};
+use super::{BulkEvent, BulkProgress, entry};
 use certificate::Seq;
-use engine::{DAMAGED, Engine, Error};
+use engine::{DAMAGED, Engine, StoreError};
 
 /// Versions read in one go.
 const CHUNK_ROWS: usize = 512;
@@ -18,21 +18,21 @@ pub fn export(
     engine: &Engine,
     after: Seq,
     out: &mut dyn Write,
-    report: &mut dyn FnMut(Event),
-) -> Result<Progress, String> {
+    report: &mut dyn FnMut(BulkEvent),
+) -> Result<BulkProgress, String> {
     let until = engine.seq();
-    let mut progress = Progress { lines_total: Some(until.0.saturating_sub(after.0)), ..Progress::default() };
+    let mut progress = BulkProgress { lines_total: Some(until.0.saturating_sub(after.0)), ..BulkProgress::default() };
     let mut at = after;
     let mut buffer = Vec::new();
     while at < until {
         let rows = match engine.export(at, CHUNK_ROWS) {
             Ok(rows) => rows,
             // One of them; alone it is told, and those beside it are read.
-            Err(Error::Damaged(_)) => match engine.export(at, 1) {
-                Err(Error::Damaged(problem)) => {
+            Err(StoreError::Damaged(_)) => match engine.export(at, 1) {
+                Err(StoreError::Damaged(problem)) => {
                     at = at.next();
                     progress.bad += 1;
-                    report(Event::Doubtful { problem: format!("change {at} is left out: {problem}") });
+                    report(BulkEvent::Doubtful { problem: format!("change {at} is left out: {problem}") });
                     continue;
                 }
                 alone => alone.map_err(|error| error.to_string())?,
@@ -50,7 +50,7 @@ pub fn export(
         }
         out.write_all(&buffer).map_err(|error| format!("writing failed: {error}"))?;
         progress.bytes += buffer.len() as u64;
-        report(Event::Progress(progress));
+        report(BulkEvent::Progress(progress));
     }
     out.flush().map_err(|error| format!("writing failed: {error}"))?;
     match progress.bad {

@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
-use super::entry::{self, Line};
-use super::{Event, Progress};
+use super::entry::{self, ImportLine};
+use super::{BulkEvent, BulkProgress};
 use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
 use certificate::State;
 use certificate::transition::Trigger;
-use engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
+use engine::{Actor, Engine, ImportBatch, Imported, ImportedVersion, RefusedChange, VersionContent, Write};
 use fhir::json;
 use fhir::outcome::{Issue, Language, Outcome};
 
@@ -48,9 +48,9 @@ pub fn import(
     rulebook: &Rulebook,
     lines: &mut dyn BufRead,
     options: ImportOptions,
-    report: &mut dyn FnMut(Event),
-) -> Result<Progress, String> {
-    let (hand_out, waiting) = sync_channel::<Work>(AHEAD);
+    report: &mut dyn FnMut(BulkEvent),
+) -> Result<BulkProgress, String> {
+    let (hand_out, waiting) = sync_channel::<ImportWork>(AHEAD);
     let waiting = Mutex::new(waiting);
     let preparer = Preparer { engine, rulebook, options };
     thread::scope(|scope| {
@@ -59,7 +59,7 @@ pub fn import(
         let begun = (0..IMPORT_THREADS).map(preparing).reduce(Result::or).unwrap_or(Ok(()));
         begun.map_err(|error| format!("no thread can be started: {error}"))?;
         let (ahead, commits) = (VecDeque::new(), VecDeque::new());
-        let mut run = Run { engine, options, report, progress: Progress::default(), ahead, commits };
+        let mut run = ImportRun { engine, options, report, progress: BulkProgress::default(), ahead, commits };
         let outcome = run.all(&mut Chunks::new(lines), &hand_out);
         // The preparers end when nothing more can come.
         drop(hand_out);
@@ -68,13 +68,13 @@ pub fn import(
 }
 
 /// A piece to be prepared, and where it is waited for.
-type Work = (Chunk, SyncSender<Vec<Step>>);
+type ImportWork = (Chunk, SyncSender<Vec<ImportStep>>);
 
 /// What lines ask for, in their order.
-enum Step {
+enum ImportStep {
     /// Versions of these lines.
     Store(Vec<u64>, ImportBatch),
-    Create(u64, Box<Content>),
+    Create(u64, Box<VersionContent>),
     Bad(u64, String),
 }
 
@@ -86,7 +86,7 @@ struct Preparer<'r> {
 }
 
 impl Preparer<'_> {
-    fn run(&self, waiting: &Mutex<Receiver<Work>>) {
+    fn run(&self, waiting: &Mutex<Receiver<ImportWork>>) {
         loop {
             let next = waiting.lock().expect("no holder of this lock can panic").recv();
             let Ok((chunk, done)) = next else { return };
@@ -95,54 +95,54 @@ impl Preparer<'_> {
         }
     }
 
-    fn steps(&self, chunk: &Chunk) -> Vec<Step> {
+    fn steps(&self, chunk: &Chunk) -> Vec<ImportStep> {
         let mut steps = Vec::new();
         let (mut numbers, mut versions) = (Vec::new(), Vec::new());
         for (number, line) in chunk.lines() {
             let too_long = || format!("the line is longer than {LINE_BYTES_MAX} bytes");
             let step = match line.ok_or_else(too_long).and_then(|line| self.line(line)) {
-                Ok(Ready::Version(version)) => {
+                Ok(ReadyPiece::Version(version)) => {
                     numbers.push(number);
                     versions.push(version);
                     continue;
                 }
-                Ok(Ready::New(content)) => Step::Create(number, content),
-                Err(problem) => Step::Bad(number, problem),
+                Ok(ReadyPiece::New(content)) => ImportStep::Create(number, content),
+                Err(problem) => ImportStep::Bad(number, problem),
             };
             // What is created takes the next id, so everything before it must have taken its own; and a run that stops at a bad line
             // has stored all lines before.
-            if !versions.is_empty() && (self.options.stop_at_bad || matches!(step, Step::Create(..))) {
+            if !versions.is_empty() && (self.options.stop_at_bad || matches!(step, ImportStep::Create(..))) {
                 let versions = self.engine.prepare_import(std::mem::take(&mut versions));
-                steps.push(Step::Store(std::mem::take(&mut numbers), versions));
+                steps.push(ImportStep::Store(std::mem::take(&mut numbers), versions));
             }
             steps.push(step);
         }
         if !versions.is_empty() {
-            steps.push(Step::Store(numbers, self.engine.prepare_import(versions)));
+            steps.push(ImportStep::Store(numbers, self.engine.prepare_import(versions)));
         }
         steps
     }
 
-    fn line(&self, line: &[u8]) -> Result<Ready, String> {
+    fn line(&self, line: &[u8]) -> Result<ReadyPiece, String> {
         let (json, source) = json::parse_entry(line).map_err(words)?;
         let source = source.and_then(|source| match json.get("resource") {
             Some(_) => source.value_in(&json, "resource"),
             None => Some(source),
         });
         match entry::read(json)? {
-            Line::New(certificate) => {
+            ImportLine::New(certificate) => {
                 let certificate = new_certificate(certificate, source, &self.rulebook.now()).map_err(words)?;
-                Ok(Ready::New(Box::new(Content {
+                Ok(ReadyPiece::New(Box::new(VersionContent {
                     trigger: Trigger::Create,
                     brings: certificate.brings,
                     tail: certificate.tail,
                     row: certificate.row,
-                    who: Who::default(),
+                    who: Actor::default(),
                     // Whom an import is about was settled where it comes from.
                     subject: None,
                 })))
             }
-            Line::Version { id, version, stamp, resource } => {
+            ImportLine::Version { id, version, stamp, resource } => {
                 let content = match resource {
                     None => None,
                     Some(mut resource) => {
@@ -151,32 +151,32 @@ impl Preparer<'_> {
                 };
                 let state = content.as_ref().map_or(State::Deleted, |certificate| certificate.row.class.state);
                 let content = content.map(|certificate| (certificate.tail, certificate.row));
-                Ok(Ready::Version(Import { id, version, stamp, state, content }))
+                Ok(ReadyPiece::Version(ImportedVersion { id, version, stamp, state, content }))
             }
         }
     }
 }
 
-enum Ready {
-    Version(Import),
-    New(Box<Content>),
+enum ReadyPiece {
+    Version(ImportedVersion),
+    New(Box<VersionContent>),
 }
 
-type Commit = (Vec<u64>, oneshot::Receiver<Result<Vec<Imported>, Refused>>);
+type Commit = (Vec<u64>, oneshot::Receiver<Result<Vec<Imported>, RefusedChange>>);
 
-struct Run<'r> {
+struct ImportRun<'r> {
     engine: &'r Engine,
     options: ImportOptions,
-    report: &'r mut dyn FnMut(Event),
-    progress: Progress,
+    report: &'r mut dyn FnMut(BulkEvent),
+    progress: BulkProgress,
     /// Pieces that are being prepared, in the order of their lines.
-    ahead: VecDeque<Receiver<Vec<Step>>>,
+    ahead: VecDeque<Receiver<Vec<ImportStep>>>,
     /// Batches that are being stored, with the numbers of their lines.
     commits: VecDeque<Commit>,
 }
 
-impl Run<'_> {
-    fn all(&mut self, chunks: &mut Chunks, hand_out: &SyncSender<Work>) -> Result<(), String> {
+impl ImportRun<'_> {
+    fn all(&mut self, chunks: &mut Chunks, hand_out: &SyncSender<ImportWork>) -> Result<(), String> {
         let mut read = chunks.next();
         while let Ok(Some(chunk)) = read {
             let (done, prepared) = sync_channel(1);
@@ -202,18 +202,18 @@ impl Run<'_> {
         let steps = prepared.recv().map_err(|_| "a thread that prepares lines ended before its time")?;
         for step in steps {
             match step {
-                Step::Store(numbers, versions) => {
+                ImportStep::Store(numbers, versions) => {
                     self.commits.push_back((numbers, self.engine.import(versions)));
                     self.settle_down_to(COMMITS)?;
                 }
-                Step::Create(number, content) => {
+                ImportStep::Create(number, content) => {
                     self.settle_down_to(0)?;
                     match self.create(&content) {
                         Ok(()) => self.progress.stored += 1,
                         Err(problem) => self.bad(number, problem)?,
                     }
                 }
-                Step::Bad(number, problem) => {
+                ImportStep::Bad(number, problem) => {
                     if self.options.stop_at_bad {
                         self.settle_down_to(0)?;
                     }
@@ -221,7 +221,7 @@ impl Run<'_> {
                 }
             }
         }
-        (self.report)(Event::Progress(self.progress));
+        (self.report)(BulkEvent::Progress(self.progress));
         Ok(())
     }
 
@@ -245,12 +245,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn create(&self, content: &Content) -> Result<(), String> {
+    fn create(&self, content: &VersionContent) -> Result<(), String> {
         loop {
             let write = Write::Create { content: content.clone(), if_none_exist: None, rows: None };
             match self.engine.write(write).blocking_recv() {
                 Ok(Ok(_)) => return Ok(()),
-                Ok(Err(Refused::Busy)) => thread::sleep(Duration::from_millis(10)),
+                Ok(Err(RefusedChange::Busy)) => thread::sleep(Duration::from_millis(10)),
                 Ok(Err(refused)) => return Err(refused_words(refused)),
                 Err(_) => return Err("the engine was closed".into()),
             }
@@ -259,7 +259,7 @@ impl Run<'_> {
 
     fn bad(&mut self, line: u64, problem: String) -> Result<(), String> {
         self.progress.bad += 1;
-        (self.report)(Event::BadLine { line, problem });
+        (self.report)(BulkEvent::BadLine { line, problem });
         match self.options.stop_at_bad {
             true => Err(format!("stopped at line {line}, which was not taken; the lines before it are stored")),
             false => Ok(()),
@@ -276,9 +276,9 @@ pub(super) fn words(outcome: Outcome) -> String {
     outcome.issues().iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-pub(super) fn refused_words(refused: Refused) -> String {
+pub(super) fn refused_words(refused: RefusedChange) -> String {
     match refused {
-        Refused::Rules(outcome) => words(outcome),
+        RefusedChange::Rules(outcome) => words(outcome),
         refused => refused.to_string(),
     }
 }

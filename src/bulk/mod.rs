@@ -23,7 +23,7 @@ pub use audit::{AuditAsked, export_audit};
 pub use clock::clock;
 pub use export::export;
 pub use import::{ImportOptions, import};
-pub use patients::{Listed, import as import_patients, list as list_patients};
+pub use patients::{ListedPatient, import as import_patients, list as list_patients};
 pub use salvage::salvage;
 pub use trail_head::{accept_trail, hand_head_over, keep_trail_head};
 pub use verify::{beside_store, missing_trail, verify};
@@ -31,22 +31,22 @@ pub use verify::{beside_store, missing_trail, verify};
 /// What a long run tells while it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum BulkEvent {
     /// How far it has come.
-    Progress(Progress),
+    Progress(BulkProgress),
     /// A line that was not taken, from 1, and why.
     BadLine { line: u64, problem: String },
     /// Something to look at that was stored all the same.
     Doubtful { problem: String },
     /// The run is over; nothing follows.
-    Done(Progress),
+    Done(BulkProgress),
     /// The run ended early; nothing follows.
     Failed { problem: String },
 }
 
 /// Counts since the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct BulkProgress {
     pub lines: u64,
     pub bytes: u64,
     /// Versions written.

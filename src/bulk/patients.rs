@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
-use super::{Event, ImportOptions, Progress};
+use super::{BulkEvent, BulkProgress, ImportOptions};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::registry::person;
 use certificate::{Id, IdentifierSystems};
-use engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
+use engine::{Engine, PatientWrite, PatientWritten, RefusedChange, StoreError, StoredPatient};
 use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.
@@ -30,10 +30,17 @@ pub fn import(
     systems: &IdentifierSystems,
     lines: &mut dyn BufRead,
     options: ImportOptions,
-    report: &mut dyn FnMut(Event),
-) -> Result<Progress, String> {
-    let mut run =
-        Run { engine, systems, options, report, progress: Progress::default(), doubts: 0, commits: VecDeque::new() };
+    report: &mut dyn FnMut(BulkEvent),
+) -> Result<BulkProgress, String> {
+    let mut run = PatientsRun {
+        engine,
+        systems,
+        options,
+        report,
+        progress: BulkProgress::default(),
+        doubts: 0,
+        commits: VecDeque::new(),
+    };
     let mut chunks = Chunks::new(lines);
     let mut read = chunks.next();
     while let Ok(Some(chunk)) = &read {
@@ -45,24 +52,24 @@ pub fn import(
     run.settle_down_to(0)?;
     if let Some(more) = run.doubts.checked_sub(BAD_PATIENTS_TOLD_MAX + 1) {
         let problem = format!("{} more share an Estonian personal code with another", more + 1);
-        (run.report)(Event::Doubtful { problem });
+        (run.report)(BulkEvent::Doubtful { problem });
     }
     read.map(|_| run.progress).map_err(|error| format!("reading failed: {error}"))
 }
 
-struct Run<'r> {
+struct PatientsRun<'r> {
     engine: &'r Engine,
     systems: &'r IdentifierSystems,
     options: ImportOptions,
-    report: &'r mut dyn FnMut(Event),
-    progress: Progress,
+    report: &'r mut dyn FnMut(BulkEvent),
+    progress: BulkProgress,
     /// Patients who share a personal code.
     doubts: u64,
     /// Batches that are being stored.
-    commits: VecDeque<oneshot::Receiver<Result<Vec<PatientWritten>, Refused>>>,
+    commits: VecDeque<oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>>>,
 }
 
-impl Run<'_> {
+impl PatientsRun<'_> {
     fn take(&mut self, chunk: &Chunk) -> Result<(), String> {
         let mut writes = Vec::new();
         for (number, line) in chunk.lines() {
@@ -79,7 +86,7 @@ impl Run<'_> {
             }
         }
         self.hand_over(writes)?;
-        (self.report)(Event::Progress(self.progress));
+        (self.report)(BulkEvent::Progress(self.progress));
         Ok(())
     }
 
@@ -119,14 +126,14 @@ impl Run<'_> {
             let problem = format!(
                 "Patient/{id} has the Estonian personal code of Patient/{other}: by it, neither can be found alone"
             );
-            (self.report)(Event::Doubtful { problem });
+            (self.report)(BulkEvent::Doubtful { problem });
         }
     }
 
     fn bad(&mut self, line: u64, problem: String) -> Result<(), String> {
         self.progress.bad += 1;
         if self.progress.bad <= BAD_PATIENTS_TOLD_MAX {
-            (self.report)(Event::BadLine { line, problem });
+            (self.report)(BulkEvent::BadLine { line, problem });
         }
         match self.options.stop_at_bad {
             true => Err(format!("stopped at line {line}, which was not taken; the lines before it are stored")),
@@ -143,7 +150,7 @@ fn patient(line: &[u8], systems: &IdentifierSystems) -> Result<PatientWrite, Str
 /// What a list tells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Listed {
+pub enum ListedPatient {
     /// One patient: id, version, identifiers, name, birth date, flags, separated by tabs.
     Patient(String),
     /// All were told.
@@ -159,23 +166,23 @@ pub enum Listed {
 pub fn list(
     engine: &Engine,
     identifier: Option<&str>,
-    tell: &mut dyn FnMut(Listed) -> io::Result<()>,
+    tell: &mut dyn FnMut(ListedPatient) -> io::Result<()>,
 ) -> io::Result<()> {
     let ids = match ids(engine, identifier) {
         Ok(ids) => ids,
-        Err(error) => return tell(Listed::Failed { problem: error.to_string() }),
+        Err(error) => return tell(ListedPatient::Failed { problem: error.to_string() }),
     };
     for id in ids {
         match engine.patient(id) {
-            Ok(Some(patient)) => tell(Listed::Patient(line(&patient)))?,
+            Ok(Some(patient)) => tell(ListedPatient::Patient(line(&patient)))?,
             Ok(None) => {}
-            Err(error) => return tell(Listed::Failed { problem: error.to_string() }),
+            Err(error) => return tell(ListedPatient::Failed { problem: error.to_string() }),
         }
     }
-    tell(Listed::End)
+    tell(ListedPatient::End)
 }
 
-fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<certificate::Id>, Error> {
+fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<certificate::Id>, StoreError> {
     let mut ids: Vec<_> = match identifier {
         None => {
             let all = engine.patients_all(usize::MAX)?.expect("nothing is more than the largest number");

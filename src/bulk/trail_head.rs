@@ -2,7 +2,7 @@
 
 use super::import::refused_words;
 use super::write_down;
-use crate::audit::{Action, Head, Log};
+use crate::audit::{AuditAction, AuditTrail, TrailHead};
 use engine::Engine;
 
 /// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
@@ -10,7 +10,11 @@ use engine::Engine;
 ///
 /// # Errors
 /// The store cannot be written.
-pub async fn keep_trail_head(engine: &Engine, trail: &Log, kept: Option<Head>) -> Result<Option<Head>, String> {
+pub async fn keep_trail_head(
+    engine: &Engine,
+    trail: &AuditTrail,
+    kept: Option<TrailHead>,
+) -> Result<Option<TrailHead>, String> {
     let Some(head) = trail.head_to_keep().filter(|head| Some(*head) != kept) else { return Ok(kept) };
     let done = engine.keep_audit_head(head.to_string()).await;
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
@@ -21,7 +25,7 @@ pub async fn keep_trail_head(engine: &Engine, trail: &Log, kept: Option<Head>) -
 ///
 /// # Errors
 /// As there.
-pub fn hand_head_over(engine: &Engine, trail: &Log) -> Result<(), String> {
+pub fn hand_head_over(engine: &Engine, trail: &AuditTrail) -> Result<(), String> {
     let Some(head) = trail.head_to_keep() else { return Ok(()) };
     let done = engine.keep_audit_head(head.to_string()).blocking_recv();
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)
@@ -31,11 +35,11 @@ pub fn hand_head_over(engine: &Engine, trail: &Log) -> Result<(), String> {
 ///
 /// # Errors
 /// The trail or the store cannot be written, in words.
-pub fn accept_trail(engine: &Engine, trail: &Log) -> Result<String, String> {
+pub fn accept_trail(engine: &Engine, trail: &AuditTrail) -> Result<String, String> {
     let known = engine.audit_head().map_err(|error| error.to_string())?;
     let lacks =
         known.map_or("the store knew no head of it".to_owned(), |known| format!("the store knew the head {known}"));
-    write_down(trail, Action::AuditAccept, "hcert audit accept", Some(lacks), None)?;
+    write_down(trail, AuditAction::AuditAccept, "hcert audit accept", Some(lacks), None)?;
     trail.accept();
     hand_head_over(engine, trail)?;
     Ok(format!("the audit trail is taken as it is; head {}", trail.head()))

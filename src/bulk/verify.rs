@@ -2,7 +2,7 @@
 
 use crate::audit;
 use certificate::{Names, Seq};
-use engine::{Action, Committed, Engine, Error, Verified, Verifying, Who};
+use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyReport, Verifying};
 
 /// Changes whose events a crash can keep out of the trail: those of the last moments.
 const LOST_MAX: u64 = 1_000;
@@ -12,7 +12,7 @@ const LOST_MAX: u64 = 1_000;
 ///
 /// # Errors
 /// More is missing than a crash, or an import that was killed, can take.
-pub fn beside_store(engine: &Engine, trail: &audit::Verified) -> Result<Option<String>, String> {
+pub fn beside_store(engine: &Engine, trail: &audit::TrailVerifyReport) -> Result<Option<String>, String> {
     let known = trail.last_change;
     let missing = engine.seq().0.saturating_sub(known.0);
     if missing == 0 {
@@ -45,13 +45,14 @@ pub fn missing_trail(engine: &Engine) -> Option<String> {
 
 /// Changes behind one that have an event of their own, counted a little further than a crash can take them. What an import makes has
 /// nobody who asked for it.
-fn owed(engine: &Engine, mut after: Seq) -> Result<u64, Error> {
+fn owed(engine: &Engine, mut after: Seq) -> Result<u64, StoreError> {
     let mut owed = 0;
     while owed <= LOST_MAX {
         let changes = engine.changes_for_audit(after, LOST_MAX as usize)?;
         let Some(last) = changes.last() else { break };
         after = last.seq;
-        let imported = |change: &&Committed| change.action == Action::Import || change.who == Who::default();
+        let imported =
+            |change: &&CommittedChange| change.action == ChangeAction::Import || change.who == Actor::default();
         owed += changes.iter().filter(|change| !imported(change)).count() as u64;
     }
     Ok(owed)
@@ -64,11 +65,11 @@ fn owed(engine: &Engine, mut after: Seq) -> Result<u64, Error> {
 /// Something cannot be checked at all, in words.
 pub fn verify(
     engine: &Engine,
-    trail: impl FnOnce() -> Result<Option<audit::Verified>, String>,
+    trail: impl FnOnce() -> Result<Option<audit::TrailVerifyReport>, String>,
     is_at_rest: bool,
     names: &Names,
     report: &mut dyn FnMut(&Verifying),
-) -> Result<Verified, String> {
+) -> Result<VerifyReport, String> {
     report(&Verifying { part: "audit", at: 0, of: 1 });
     let events = trail()?;
     let mut verified = engine.verify(names, report).map_err(|error| error.to_string())?;

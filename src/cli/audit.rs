@@ -6,30 +6,30 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
-use super::audit_words::{self, Language};
-use super::output::Out;
+use super::audit_words::{self, WordsLanguage};
+use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
-use crate::audit::{self, Action, Head, Trail};
+use crate::audit::{self, AuditAction, TrailFiles, TrailHead};
 use crate::bulk::{self, AuditAsked};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::subjects;
-use crate::socket::{self, AuditTold, Request};
+use crate::socket::{self, AuditTold, CommandRequest};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
 use fhir::date_time;
 
 /// Verify the audit trail, or write it out
 #[derive(Args, Debug)]
-pub(super) struct Audit {
+pub(super) struct AuditArguments {
     #[command(subcommand)]
-    command: Command,
+    command: AuditCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Verify(Verify),
-    Export(Export),
-    Who(Who),
+enum AuditCommand {
+    Verify(AuditVerifyArguments),
+    Export(AuditExportArguments),
+    Who(AuditWhoArguments),
     Accept(Accept),
 }
 
@@ -39,17 +39,17 @@ enum Command {
 /// in the trail itself; keep the head elsewhere and give it the next time. A trail in which something is wrong is left as it is, byte for
 /// byte; the check of one that is whole is recorded in it.
 #[derive(Args, Debug)]
-struct Verify {
+struct AuditVerifyArguments {
     /// A head that was printed earlier and must still be part of the trail
     #[arg(long, value_name = "NUMBER:HASH", value_parser = head)]
-    head: Option<Head>,
+    head: Option<TrailHead>,
     #[command(flatten)]
     common: Common,
 }
 
 /// Write events as NDJSON of FHIR R5 AuditEvents, the oldest first
 #[derive(Args, Debug)]
-struct Export {
+struct AuditExportArguments {
     /// Only what concerns this patient: an id, or an Estonian personal code
     #[arg(long, value_name = "ID|CODE")]
     patient: Option<String>,
@@ -63,7 +63,7 @@ struct Export {
     #[arg(long, value_name = "TIME", value_parser = until)]
     until: Option<i64>,
     #[command(flatten)]
-    out: Out,
+    out: OutputArguments,
     #[command(flatten)]
     common: Common,
 }
@@ -72,7 +72,7 @@ struct Export {
 ///
 /// The question itself is recorded in the trail, and so is the first thing that it finds.
 #[derive(Args, Debug)]
-struct Who {
+struct AuditWhoArguments {
     /// The person: an Estonian personal code, or the id of a patient
     #[arg(long, value_name = "CODE|ID")]
     patient: String,
@@ -83,10 +83,10 @@ struct Who {
     #[arg(long, value_name = "TIME", value_parser = until)]
     until: Option<i64>,
     /// Language of the words
-    #[arg(long, value_enum, default_value_t = Language::Et)]
-    language: Language,
+    #[arg(long, value_enum, default_value_t = WordsLanguage::Et)]
+    language: WordsLanguage,
     #[command(flatten)]
-    out: Out,
+    out: OutputArguments,
     #[command(flatten)]
     common: Common,
 }
@@ -101,8 +101,8 @@ struct Accept {
     common: Common,
 }
 
-fn head(text: &str) -> Result<Head, String> {
-    Head::parse(text).ok_or_else(|| "a head is a number, a colon and 64 hexadecimal digits".to_owned())
+fn head(text: &str) -> Result<TrailHead, String> {
+    TrailHead::parse(text).ok_or_else(|| "a head is a number, a colon and 64 hexadecimal digits".to_owned())
 }
 
 fn certificate(text: &str) -> Result<Id, String> {
@@ -144,21 +144,21 @@ fn may_be_patient(text: &str, registry: RegistryMode) -> Result<(), String> {
     }
 }
 
-impl Audit {
+impl AuditArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         open::for_owner_only();
         match self.command {
-            Command::Verify(Verify { head, common }) => {
+            AuditCommand::Verify(AuditVerifyArguments { head, common }) => {
                 let config = common.load(|_| ())?;
                 verify(head, &config)
             }
-            Command::Accept(Accept { common }) => {
+            AuditCommand::Accept(Accept { common }) => {
                 let config = common.load(|_| ())?;
                 let told = accept(&config).map_err(Failure::Failed)?;
                 say(&told)
             }
-            Command::Export(Export { patient, certificate, since, until, out, common }) => {
+            AuditCommand::Export(AuditExportArguments { patient, certificate, since, until, out, common }) => {
                 let config = common.load(|_| ())?;
                 if let Some(patient) = &patient {
                     may_be_patient(patient, config.registry.mode).map_err(Failure::Usage)?;
@@ -167,7 +167,7 @@ impl Audit {
                 let asked = AuditAsked { patient, certificate, since, until, newest_first: false };
                 export(&asked, &out, &config, &|event| Ok(Cow::Borrowed(event)))
             }
-            Command::Who(Who { patient, since, until, language, out, common }) => {
+            AuditCommand::Who(AuditWhoArguments { patient, since, until, language, out, common }) => {
                 let config = common.load(|_| ())?;
                 may_be_patient(&patient, config.registry.mode).map_err(Failure::Usage)?;
                 let asked = AuditAsked { patient: Some(patient), certificate: None, since, until, newest_first: true };
@@ -179,8 +179,8 @@ impl Audit {
     }
 }
 
-fn verify(head: Option<Head>, config: &Config) -> Result<(), Failure> {
-    let request = Request::AuditVerify { head: head.map(|head| head.to_string()) };
+fn verify(head: Option<TrailHead>, config: &Config) -> Result<(), Failure> {
+    let request = CommandRequest::AuditVerify { head: head.map(|head| head.to_string()) };
     let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
         Some(server) => told(&server, &mut |_| Ok(())).map_err(Failure::Failed)?,
         None => match expect_trail(config) {
@@ -205,12 +205,12 @@ fn missing_trail(config: &Config) -> Option<String> {
 
 /// Checks the trail of a folder without a server. The event of the check is written only behind a trail that is whole: opening a damaged
 /// one to write would cut its end off.
-fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String> {
-    let trail = Trail::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
+fn at_rest(head: Option<TrailHead>, config: &Config) -> Result<(String, bool), String> {
+    let trail = TrailFiles::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
     // Its lock keeps another process from the trail. A store that is damaged is no reason not to look at the trail.
     let engine = open::look(config).map(Arc::new);
     let kept = engine.as_deref().ok().and_then(open::kept_head);
-    let known: Vec<Head> = head.into_iter().chain(kept).collect();
+    let known: Vec<TrailHead> = head.into_iter().chain(kept).collect();
     let subjects = engine.as_ref().ok().map(subjects);
     let verified = audit::verify_with(&trail, &known, subjects.as_ref())?;
     let (told, is_possible) = match &engine {
@@ -227,16 +227,16 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
     if let Ok(engine) = engine
         && is_whole
     {
-        open::tell_of_look(config, &engine, Action::AuditVerify, "hcert audit verify")?;
+        open::tell_of_look(config, &engine, AuditAction::AuditVerify, "hcert audit verify")?;
     }
     Ok((verified.report() + &told, is_whole))
 }
 
 /// Makes of an event, a line of JSON, what is written of it.
-type Form<'f> = &'f dyn Fn(&[u8]) -> Result<Cow<[u8]>, String>;
+type EventWriter<'f> = &'f dyn Fn(&[u8]) -> Result<Cow<[u8]>, String>;
 
 /// Writes the events that are asked for as `form` makes them of lines of JSON.
-fn export(asked: &AuditAsked, out: &Out, config: &Config, form: Form) -> Result<(), Failure> {
+fn export(asked: &AuditAsked, out: &OutputArguments, config: &Config, form: EventWriter) -> Result<(), Failure> {
     let mut out = out.open()?;
     let done = exported(asked, config, &mut |event| {
         out.write_all(&form(event)?).map_err(|error| format!("writing failed: {error}"))
@@ -253,7 +253,7 @@ fn exported(
     config: &Config,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<String, String> {
-    if let Some(server) = open::server(config, &Request::AuditExport(asked.clone()))? {
+    if let Some(server) = open::server(config, &CommandRequest::AuditExport(asked.clone()))? {
         return told(&server, each).map(|(report, _)| report);
     }
     let engine = engine(config)?;
@@ -268,7 +268,7 @@ fn exported(
 
 /// Copies the events that a server sends; its last line says how it ended.
 fn told(
-    server: &socket::Connection,
+    server: &socket::CommandConnection,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(String, bool), String> {
     match server.until_end("{\"resourceType\"", each)? {
@@ -284,7 +284,7 @@ fn engine(config: &Config) -> Result<Engine, String> {
 }
 
 fn accept(config: &Config) -> Result<String, String> {
-    if let Some(server) = open::server(config, &Request::AuditAccept)? {
+    if let Some(server) = open::server(config, &CommandRequest::AuditAccept)? {
         return told(&server, &mut |_| Ok(())).map(|(report, _)| report + "\n");
     }
     let engine = engine(config)?;

@@ -7,16 +7,16 @@ use serde_json::Value;
 
 /// The language of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Language {
+pub(super) enum WordsLanguage {
     Et,
     En,
 }
 
-impl Language {
+impl WordsLanguage {
     fn of<'t>(self, estonian: &'t str, english: &'t str) -> &'t str {
         match self {
-            Language::Et => estonian,
-            Language::En => english,
+            WordsLanguage::Et => estonian,
+            WordsLanguage::En => english,
         }
     }
 }
@@ -70,7 +70,7 @@ const DEEDS: &[(&str, &str, &str)] = &[
 ///
 /// # Errors
 /// It is none.
-pub(super) fn told(event: &[u8], language: Language) -> Result<String, String> {
+pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, String> {
     let event: Value = serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");
@@ -101,7 +101,7 @@ pub(super) fn told(event: &[u8], language: Language) -> Result<String, String> {
 const INDENT: &str = "                     ";
 
 /// Name, role and institution.
-fn actor(event: &Value, language: Language) -> String {
+fn actor(event: &Value, language: WordsLanguage) -> String {
     let agents = event["agent"].as_array().map(Vec::as_slice).unwrap_or_default();
     let Some(person) = agents.first() else { return language.of("teadmata", "unknown").to_owned() };
     let code = person.pointer("/who/identifier/value").and_then(Value::as_str);
@@ -172,19 +172,19 @@ mod tests {
         })
     }
 
-    fn words(event: &Value, language: Language) -> String {
+    fn words(event: &Value, language: WordsLanguage) -> String {
         told(event.to_string().as_bytes(), language).unwrap()
     }
 
     #[test]
     fn an_event_says_who_when_what_and_why() {
         assert_eq!(
-            words(&event(), Language::Et),
+            words(&event(), WordsLanguage::Et),
             "2026-11-23 14:31:05  Mari Maasikas (arst, asutus 90006399)\n                     vaatas tervisetõendit: 17\n                     \
              põhjus: asi nr 123/2026; rakendus clinic\n\n"
         );
         assert_eq!(
-            words(&event(), Language::En),
+            words(&event(), WordsLanguage::En),
             "2026-11-23 14:31:05  Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
              \x20                    reason: matter no. 123/2026; application clinic\n\n"
         );
@@ -197,14 +197,14 @@ mod tests {
         refused["agent"] = json!([{"who": {"display": "nobody known"}}]);
         refused["entity"] = json!([]);
         refused["code"]["coding"][0]["code"] = json!("composition.search");
-        let told = words(&refused, Language::En);
+        let told = words(&refused, WordsLanguage::En);
         assert!(told.contains("somebody unknown\n") && told.contains("refused, nothing was shown"), "{told}");
         assert!(told.contains("reason: not said\n"), "{told}");
         let mut command = event();
         command["agent"] = json!([{"who": {"identifier": {"value": "mari"}, "display": "hcert export"}, "authorization": [{"text": "socket"}]}]);
         command["code"]["coding"][0]["code"] = json!("bulk.export");
-        let told = words(&command, Language::Et);
+        let told = words(&command, WordsLanguage::Et);
         assert!(told.contains("serveri haldaja mari\n") && told.contains("hooldustoiming (bulk.export)"), "{told}");
-        assert!(super::told(b"no JSON", Language::Et).is_err());
+        assert!(super::told(b"no JSON", WordsLanguage::Et).is_err());
     }
 }

@@ -8,9 +8,11 @@ use serde_json::json;
 use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
-use crate::backup::{self, Archive, Base, Keys, Progress, Sealing, Taking, Target, Unfinished, Written};
+use crate::backup::{
+    self, Archive, ArchiveKeys, ArchiveProgress, ArchiveTarget, Base, Sealing, TakeOptions, Unfinished, WrittenArchive,
+};
 use crate::config::{Config, is_within};
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use engine::system_clock;
 
 /// Write everything the service keeps into an archive
@@ -19,7 +21,7 @@ use engine::system_clock;
 /// running server goes on meanwhile. It is a tar file, its SHA-256 lies beside it. What it holds is health data: the file is for its
 /// owner only, and where it is taken to is for you to guard. With the setting backup.recipients it is encrypted with age and signed.
 #[derive(Args, Debug)]
-pub(super) struct Backup {
+pub(super) struct BackupArguments {
     /// A file that is not there yet, or a folder, in which the archive gets a name that tells time and changes
     #[arg(value_name = "FILE|DIR")]
     to: PathBuf,
@@ -36,10 +38,10 @@ pub(super) struct Backup {
     common: Common,
 }
 
-impl Backup {
+impl BackupArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Backup { to, incremental, after, json, common } = self;
+        let BackupArguments { to, incremental, after, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
         let data = &config.storage.data;
@@ -64,15 +66,15 @@ impl Backup {
         }
         let sealing = Sealing::open(&config.backup.recipients, data).map_err(Failure::Failed)?;
         // Without an identity an encrypted archive is known by its label, which anybody can have written who has not signed it.
-        let keys = Keys::of_signer(sealing.as_ref().map(Sealing::signer));
+        let keys = ArchiveKeys::of_signer(sealing.as_ref().map(Sealing::signer));
         let base = match (incremental, after) {
             (true, _) => Some(newest(&to, &keys)),
             (false, Some(archive)) => Some(Archive::look(&archive, &keys)),
             (false, None) => None,
         };
         let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
-        let target = if to.is_dir() { Target::Folder(to) } else { Target::File(to) };
-        let (Target::Folder(place) | Target::File(place)) = &target;
+        let target = if to.is_dir() { ArchiveTarget::Folder(to) } else { ArchiveTarget::File(to) };
+        let (ArchiveTarget::Folder(place) | ArchiveTarget::File(place)) = &target;
         let place = place.clone();
         let written = take(target, base, sealing, &config)
             .map_err(|problem| Failure::Failed(room::named(problem, &place, || room::of_backup(&config))))?;
@@ -87,26 +89,31 @@ impl Backup {
     }
 }
 
-fn newest(folder: &Path, keys: &Keys) -> Result<Archive, String> {
+fn newest(folder: &Path, keys: &ArchiveKeys) -> Result<Archive, String> {
     let chain = backup::newest_in(folder, None, keys, &mut |problem| note(problem));
     let chain = chain.map_err(|problem| format!("{problem}; take a full backup first"))?;
     Ok(chain.into_iter().next_back().expect("a chain has a full archive"))
 }
 
-fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &Config) -> Result<Written, String> {
+fn take(
+    target: ArchiveTarget,
+    base: Option<Base>,
+    sealing: Option<Sealing>,
+    config: &Config,
+) -> Result<WrittenArchive, String> {
     let mut archive = Unfinished::begin(target, sealing)?;
     let mut steps = Steps::new("changes");
-    let mut report = |progress: Progress| {
-        let Progress { changes, changes_total, patients, patients_total, .. } = progress;
+    let mut report = |progress: ArchiveProgress| {
+        let ArchiveProgress { changes, changes_total, patients, patients_total, .. } = progress;
         steps.show(changes + patients, changes_total + patients_total);
     };
-    let request = Request::Backup { base: base.clone().map(Box::new) };
+    let request = CommandRequest::Backup { base: base.clone().map(Box::new) };
     let done = match open::ask(config, &request)? {
         Some(server) => server.receive_backup(&mut archive, &mut report),
         None => {
             let engine = open::look(config)?;
             let at = system_clock()();
-            let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
+            let taking = TakeOptions { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
             match open::untold(config, taking.command) {
                 true => {
                     backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop)
@@ -123,8 +130,8 @@ fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &C
     done.and_then(|()| archive.finish())
 }
 
-fn in_words(written: &Written) -> String {
-    let Written { path, about, bytes, digest, signer, .. } = written;
+fn in_words(written: &WrittenArchive) -> String {
+    let WrittenArchive { path, about, bytes, digest, signer, .. } = written;
     let signed = signer.map_or_else(String::new, |signer| format!("\nencrypted, and signed by {signer}"));
     let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
     let kind = if about.is_full() { "full" } else { "incremental" };
@@ -137,8 +144,8 @@ fn in_words(written: &Written) -> String {
     )
 }
 
-fn as_json(written: &Written) -> String {
-    let Written { path, about, bytes, digest, signer, trail } = written;
+fn as_json(written: &WrittenArchive) -> String {
+    let WrittenArchive { path, about, bytes, digest, signer, trail } = written;
     let told = json!({
         "archive": path,
         "full": about.is_full(),

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
-use crate::bench::{self, Plan, Report, SCENARIOS, Scenario, Stop, Target, Trouble, Watch};
+use crate::bench::{self, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Trouble, Watch};
 use crate::config::Config;
 use crate::corpus::Renaming;
 
@@ -24,7 +24,7 @@ use crate::corpus::Renaming;
 ///
 /// A wrong answer, a write that a later search misses, or a lost write makes the command fail; a goal that is missed is only shown.
 #[derive(Args, Debug)]
-pub(super) struct Bench {
+pub(super) struct BenchArguments {
     /// Numbers of certificates, each a run of its own: 1000, 10k, 1M. A million takes about 2 GB of disk
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1k,10k,100k", value_parser = bench::parse_count)]
     count: Vec<u64>,
@@ -76,7 +76,7 @@ pub(super) struct Bench {
 #[derive(Args, Debug)]
 pub(super) struct BenchFloor {}
 
-impl Bench {
+impl BenchArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         let out = self.out.clone();
@@ -92,7 +92,7 @@ impl Bench {
         };
         let stop = Stop::default();
         listen_for_signals(&stop)?;
-        let bar = Bar::new();
+        let bar = BenchProgressBar::new();
         let (report, ended) = bench::run(&plan, &config, &stop, &bar);
         bar.finish();
         if plan.keep && plan.against.is_none() && !matches!(ended, Err(Trouble::Plan(_))) {
@@ -116,7 +116,7 @@ impl Bench {
         }
     }
 
-    fn plan(self, renaming: Renaming) -> Result<Plan, Failure> {
+    fn plan(self, renaming: Renaming) -> Result<BenchPlan, Failure> {
         let mut counts = self.count;
         counts.sort_unstable();
         counts.dedup();
@@ -125,7 +125,7 @@ impl Bench {
                 let words = "another server is driven with one number of certificates: name it with --count";
                 return Err(Failure::Usage(words.to_owned()));
             }
-            Some(url) => match Target::parse(&url) {
+            Some(url) => match BenchTarget::parse(&url) {
                 Ok(target) => Some((url, target)),
                 Err(Trouble::Plan(words) | Trouble::Failed(words)) => return Err(Failure::Usage(words)),
                 Err(Trouble::Stopped) => return Err(Failure::Failed("stopped".to_owned())),
@@ -134,7 +134,7 @@ impl Bench {
         };
         let chosen =
             |scenario: &&Scenario| self.only.is_empty() || self.only.iter().any(|only| only.name == scenario.name);
-        Ok(Plan {
+        Ok(BenchPlan {
             counts,
             seed: self.seed,
             data: self.data,
@@ -187,13 +187,13 @@ fn check_out(out: &Path) -> Result<(), Failure> {
 }
 
 /// An earlier report.
-fn read(file: &Path) -> Result<Report, Failure> {
+fn read(file: &Path) -> Result<BenchReport, Failure> {
     let wrong = |error: String| Failure::Usage(format!("--compare {}: {error}", file.display()));
     let bytes = fs::read(file).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no bench.json of this release: {error}")))
 }
 
-fn write(out: &Path, report: &Report, beside: Option<&str>) -> io::Result<()> {
+fn write(out: &Path, report: &BenchReport, beside: Option<&str>) -> io::Result<()> {
     if !out.is_dir() {
         fs::create_dir(out)?;
     }
@@ -231,11 +231,11 @@ fn listen_for_signals(stop: &Stop) -> Result<(), Failure> {
 }
 
 /// The progress bar: on a terminal only. Lines of the table go to standard output.
-struct Bar(RefCell<ProgressBar>);
+struct BenchProgressBar(RefCell<ProgressBar>);
 
-impl Bar {
-    fn new() -> Bar {
-        Bar(RefCell::new(ProgressBar::hidden()))
+impl BenchProgressBar {
+    fn new() -> BenchProgressBar {
+        BenchProgressBar(RefCell::new(ProgressBar::hidden()))
     }
 
     fn finish(&self) {
@@ -243,7 +243,7 @@ impl Bar {
     }
 }
 
-impl Watch for Bar {
+impl Watch for BenchProgressBar {
     fn phase(&self, words: &str, steps: Option<u64>) {
         self.finish();
         let (bar, template) = match steps {

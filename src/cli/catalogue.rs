@@ -11,7 +11,7 @@ use super::{Failure, note, open, say, settings};
 use certificate::Names;
 use clap::Args;
 use fhir::outcome::reflected::System;
-use lines::{Line, OWN, own, reflected};
+use lines::{CatalogueLine, OWN, own, reflected};
 
 /// Show every error code the service can answer with, its own and those it reflects
 ///
@@ -48,7 +48,7 @@ impl Catalogue {
         let names = open::names(&config, &config.base_url());
         let name = self.system.map(|wanted| known(&wanted, &names)).transpose()?;
         let lines = own(&names).chain(reflected(&names));
-        let lines: Vec<Line> = lines.filter(|line| name.is_none_or(|name| line.name == name)).collect();
+        let lines: Vec<CatalogueLine> = lines.filter(|line| name.is_none_or(|name| line.name == name)).collect();
         if lines.is_empty() {
             note("the catalogue lists no codes for this system");
         }
@@ -70,18 +70,18 @@ fn known(wanted: &str, names: &Names) -> Result<&'static str, Failure> {
     })
 }
 
-fn json(lines: &[Line]) -> String {
-    let line = |line: &Line| serde_json::to_string(line).expect("texts and numbers always have a JSON") + "\n";
+fn json(lines: &[CatalogueLine]) -> String {
+    let line = |line: &CatalogueLine| serde_json::to_string(line).expect("texts and numbers always have a JSON") + "\n";
     lines.iter().map(line).collect()
 }
 
 /// The text last, since it is the longest.
-fn columns(lines: &[Line]) -> String {
-    let width = |of: fn(&Line) -> usize| lines.iter().map(of).max().unwrap_or_default();
+fn columns(lines: &[CatalogueLine]) -> String {
+    let width = |of: fn(&CatalogueLine) -> usize| lines.iter().map(of).max().unwrap_or_default();
     let (name, code) = (width(|line| line.name.len()), width(|line| line.code.len()));
     let issue_type = width(|line| line.issue_type.len());
-    let line = |line: &Line| {
-        let Line { name: system, code: own, issue_type: kind, status, english, .. } = line;
+    let line = |line: &CatalogueLine| {
+        let CatalogueLine { name: system, code: own, issue_type: kind, status, english, .. } = line;
         format!("{system:name$}  {own:code$}  {status}  {kind:issue_type$}  {english}\n")
     };
     lines.iter().map(line).collect()

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{Common, Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
-use crate::socket::{Connection, Request};
+use crate::socket::{CommandConnection, CommandRequest};
 use engine::{ClockDecision, ClockState};
 use fhir::date_time;
 
@@ -17,7 +17,7 @@ use fhir::date_time;
 /// minutes since the server started. Without a running server only the first can be seen.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(super) struct Clock {
+pub(super) struct ClockArguments {
     #[command(subcommand)]
     decide: Option<Decide>,
     /// Tell it as JSON
@@ -40,7 +40,7 @@ enum Decide {
     Reset(Common),
 }
 
-impl Clock {
+impl ClockArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         let (common, decision) = match self.decide {
@@ -59,7 +59,7 @@ impl Clock {
 }
 
 fn clock(config: &Config, decision: Option<ClockDecision>) -> Result<ClockState, String> {
-    let request = Request::Clock { decision };
+    let request = CommandRequest::Clock { decision };
     let Some(decision) = decision else {
         let Some(server) = open::ask(config, &request)? else {
             let engine = open::look(config)?;
@@ -81,7 +81,7 @@ fn clock(config: &Config, decision: Option<ClockDecision>) -> Result<ClockState,
     decided
 }
 
-fn answered(server: &Connection) -> Result<ClockState, String> {
+fn answered(server: &CommandConnection) -> Result<ClockState, String> {
     let mut line = String::new();
     server.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(|error| error.to_string())?;
     let told = serde_json::from_str::<Result<ClockState, String>>(&line);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::said::note;
 use crate::config::{Config, ConfigError, SettingsFile};
-use crate::registry::fault::Rules;
+use crate::registry::fault::FaultRules;
 
 /// Flags of every command that needs the settings.
 #[derive(Debug, Default, Args)]
@@ -41,7 +41,7 @@ impl Common {
             flags(config);
         };
         // The registry knows the codes that a fault may name.
-        let faults = |config: &Config| match Rules::new(&config.registry.fault) {
+        let faults = |config: &Config| match FaultRules::new(&config.registry.fault) {
             Ok(_) => more(config),
             Err(problems) => problems.lines().map(str::to_owned).collect(),
         };

@@ -5,9 +5,9 @@ use std::fs;
 use clap::Args;
 
 use super::{Common, Failure, open, room, say};
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::config::Config;
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use engine::{Compacted, STORE_FILE};
 
 /// Make the data folder smaller
@@ -15,12 +15,12 @@ use engine::{Compacted, STORE_FILE};
 /// Moves what is stored to the front of its file and cuts the file off behind it, in place; the search index becomes one segment. The
 /// server must be stopped: it uses free pages again by itself, so this pays after much was taken away, or after a large import.
 #[derive(Args, Debug)]
-pub(super) struct Compact {
+pub(super) struct CompactArguments {
     #[command(flatten)]
     common: Common,
 }
 
-impl Compact {
+impl CompactArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
@@ -39,13 +39,13 @@ impl Compact {
 fn compact(config: &Config) -> Result<Compacted, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    if open::server(config, &Request::SeqOf { id: 0, version: 0 })?.is_some() {
+    if open::server(config, &CommandRequest::SeqOf { id: 0, version: 0 })?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
     }
     // Opening a store may already cut free pages off its end.
     let before = fs::metadata(folder.join(STORE_FILE)).map_or(0, |file| file.len());
     let engine = open::existing(config)?;
-    open::tell(config, &engine, Action::StoreCompact, "hcert compact", None, None)?;
+    open::tell(config, &engine, AuditAction::StoreCompact, "hcert compact", None, None)?;
     let compacted = engine.compact().map_err(|error| told(error.to_string()))?;
     Ok(Compacted { store: (before, compacted.store.1), ..compacted })
 }

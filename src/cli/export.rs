@@ -7,14 +7,14 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::output::{Out, Output};
-use super::progress::Bar;
+use super::output::{OpenOutput, OutputArguments};
+use super::progress::ProgressBarLine;
 use super::{Common, Failure, counted, note, open, salvage};
-use crate::audit::Action;
-use crate::bulk::entry::{self, Line};
-use crate::bulk::{self, Event, Progress};
+use crate::audit::AuditAction;
+use crate::bulk::entry::{self, ImportLine};
+use crate::bulk::{self, BulkEvent, BulkProgress};
 use crate::config::Config;
-use crate::socket::{self, Request};
+use crate::socket::{self, CommandRequest};
 use certificate::{Id, Seq, Version};
 use engine::Engine;
 use fhir::json;
@@ -24,9 +24,9 @@ use fhir::json;
 /// One line for each version, in the order they were made: an entry of a FHIR history Bundle. Deletions have no resource. `hcert
 /// import` reads it back with ids, versions and times.
 #[derive(Args, Debug)]
-pub(super) struct Export {
+pub(super) struct ExportArguments {
     #[command(flatten)]
-    out: Out,
+    out: OutputArguments,
     /// Go on where an earlier export to the same file was cut off
     #[arg(long, requires = "out", conflicts_with = "force")]
     resume: bool,
@@ -37,10 +37,10 @@ pub(super) struct Export {
     common: Common,
 }
 
-impl Export {
+impl ExportArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Export { out, resume, salvage, common } = self;
+        let ExportArguments { out, resume, salvage, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
         if salvage {
@@ -53,12 +53,12 @@ impl Export {
 }
 
 /// Where versions come from: a running server, or the folder itself.
-enum Source {
+enum ExportSource {
     Server,
     Folder(Engine),
 }
 
-fn export(out: &Out, resume: bool, config: &Config) -> Result<(), Failure> {
+fn export(out: &OutputArguments, resume: bool, config: &Config) -> Result<(), Failure> {
     // A store that cannot be opened leaves no empty file: the name is free for what is salvaged.
     let source = source(config).map_err(Failure::Failed)?;
     let (mut out, last) = match (resume, out.file()) {
@@ -68,10 +68,10 @@ fn export(out: &Out, resume: bool, config: &Config) -> Result<(), Failure> {
         }
         (true, Some(path)) => {
             let (file, last) = reopen(path).map_err(Failure::Failed)?;
-            (Output::resumed(file, path), last)
+            (OpenOutput::resumed(file, path), last)
         }
     };
-    let mut bar = Bar::new(None);
+    let mut bar = ProgressBarLine::new(None);
     let done = versions(source, last, config, &mut out, &mut bar);
     bar.finish();
     if let Some(progress) = out.finish(done)? {
@@ -80,45 +80,49 @@ fn export(out: &Out, resume: bool, config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-fn source(config: &Config) -> Result<Source, String> {
-    let probe = Request::SeqOf { id: 0, version: 0 };
+fn source(config: &Config) -> Result<ExportSource, String> {
+    let probe = CommandRequest::SeqOf { id: 0, version: 0 };
     match open::ask(config, &probe)? {
-        Some(_) => Ok(Source::Server),
-        None => Ok(Source::Folder(open::look_and_tell(config, Action::BulkExport, "hcert export")?)),
+        Some(_) => Ok(ExportSource::Server),
+        None => Ok(ExportSource::Folder(open::look_and_tell(config, AuditAction::BulkExport, "hcert export")?)),
     }
 }
 
 /// Writes every version behind the last one that is there.
 fn versions(
-    source: Source,
+    source: ExportSource,
     last: Option<(Id, Version)>,
     config: &Config,
-    out: &mut Output,
-    bar: &mut Bar,
-) -> Result<Progress, String> {
+    out: &mut OpenOutput,
+    bar: &mut ProgressBarLine,
+) -> Result<BulkProgress, String> {
     let after = match last {
         None => Seq(0),
         Some((id, version)) => seq_of(&source, config, id, version)?,
     };
     match source {
-        Source::Folder(engine) => bulk::export(&engine, after, out, &mut |event| bar.show(&event)),
-        Source::Server => {
+        ExportSource::Folder(engine) => bulk::export(&engine, after, out, &mut |event| bar.show(&event)),
+        ExportSource::Server => {
             let gone = || "the server stopped meanwhile; run the export again with --resume".to_owned();
-            let connection = open::ask(config, &Request::Export { after: after.0 })?.ok_or_else(gone)?;
+            let connection = open::ask(config, &CommandRequest::Export { after: after.0 })?.ok_or_else(gone)?;
             copy(&connection, out, bar)
         }
     }
 }
 
 /// Copies the versions that a server sends.
-fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> Result<Progress, String> {
-    let mut progress = Progress::default();
+fn copy(
+    connection: &socket::CommandConnection,
+    out: &mut dyn Write,
+    bar: &mut ProgressBarLine,
+) -> Result<BulkProgress, String> {
+    let mut progress = BulkProgress::default();
     let mut write = |line: &[u8]| {
         out.write_all(line).map_err(|error| format!("writing failed: {error}"))?;
         progress.lines += 1;
         progress.bytes += line.len() as u64;
         if progress.lines.is_multiple_of(512) {
-            bar.show(&Event::Progress(progress));
+            bar.show(&BulkEvent::Progress(progress));
         }
         Ok(())
     };
@@ -164,16 +168,16 @@ fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
     }
     let read = json::parse(&last).map_err(|_| "no JSON".to_owned()).and_then(entry::read);
     match read {
-        Ok(Line::Version { id, version, .. }) => Ok((file, Some((id, version)))),
+        Ok(ImportLine::Version { id, version, .. }) => Ok((file, Some((id, version)))),
         _ => Err(format!("{}: its last line was not written by an export", path.display())),
     }
 }
 
-fn seq_of(source: &Source, config: &Config, id: Id, version: Version) -> Result<Seq, String> {
+fn seq_of(source: &ExportSource, config: &Config, id: Id, version: Version) -> Result<Seq, String> {
     let found = match source {
-        Source::Folder(engine) => engine.seq_of(id, version).map_err(|error| error.to_string())?,
-        Source::Server => {
-            let request = Request::SeqOf { id: id.get(), version: version.get() };
+        ExportSource::Folder(engine) => engine.seq_of(id, version).map_err(|error| error.to_string())?,
+        ExportSource::Server => {
+            let request = CommandRequest::SeqOf { id: id.get(), version: version.get() };
             let connection = open::server(config, &request)?;
             let connection = connection.ok_or("the server stopped meanwhile")?;
             let seq: Result<Option<u64>, String> = connection.answer()?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::Failure;
-use super::output::Out;
+use super::output::OutputArguments;
 use crate::bench::parse_count;
 use crate::corpus::{Corpus, Renaming};
 
@@ -24,7 +24,7 @@ pub(super) struct Generate {
     pub seed: u64,
 
     #[command(flatten)]
-    pub out: Out,
+    pub out: OutputArguments,
 
     /// File with settings, for the namespaces [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]

@@ -10,7 +10,7 @@ use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
 use super::{Common, Failure, say};
-use crate::config::Management;
+use crate::config::ManagementSettings;
 use crate::management;
 use crate::tls;
 
@@ -24,7 +24,7 @@ const HEALTH_BYTES_MAX: u64 = 256 * 1024;
 ///
 /// Exit code 0: it works, wholly or degraded. 1: it is down, or gives no answer. 2: flags or settings are wrong.
 #[derive(Debug, Args)]
-pub(super) struct Health {
+pub(super) struct HealthArguments {
     /// Address and port of the management listener [setting: management.listen]
     #[arg(long, value_name = "ADDR")]
     at: Option<SocketAddr>,
@@ -38,10 +38,10 @@ pub(super) struct Health {
     common: Common,
 }
 
-impl Health {
+impl HealthArguments {
     /// Asks, and shows the answer.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Health { at, ready, json, common } = self;
+        let HealthArguments { at, ready, json, common } = self;
         let settings = common.load(|_| ())?.management;
         let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());
         let at = reached(at.or(settings.address()).ok_or_else(off)?);
@@ -75,7 +75,7 @@ fn reached(at: SocketAddr) -> SocketAddr {
 }
 
 /// As the settings of the server say: over TLS, and with its token.
-fn ask(at: SocketAddr, settings: &Management) -> Result<String, String> {
+fn ask(at: SocketAddr, settings: &ManagementSettings) -> Result<String, String> {
     let token = settings.token_file.as_deref().map(management::token).transpose()?;
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let tls = settings.certificate.as_deref().map(tls::pinned).transpose()?;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn run(text: &'static str, ready: bool) -> Result<(), String> {
-        let health = Health { at: Some(answering(text)), ready, json: false, common: Common::default() };
+        let health = HealthArguments { at: Some(answering(text)), ready, json: false, common: Common::default() };
         health.run().map_err(|failure| failure.to_string())
     }
 

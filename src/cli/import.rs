@@ -8,12 +8,12 @@ use std::thread;
 
 use clap::Args;
 
-use super::progress::Bar;
+use super::progress::ProgressBarLine;
 use super::{Common, Failure, note, room};
-use crate::audit::{self, Action};
-use crate::bulk::{self, Event, ImportOptions, Progress};
+use crate::audit::{self, AuditAction};
+use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions};
 use crate::config::Config;
-use crate::socket::{self, Request};
+use crate::socket::{self, CommandRequest};
 use engine::system_clock;
 
 /// Read certificates from NDJSON and store them with their whole history
@@ -23,7 +23,7 @@ use engine::system_clock;
 /// there already is passed over, so an import that was cut off is resumed by running it again. A line that cannot be taken is
 /// reported with its number, and the rest goes on.
 #[derive(Args, Debug)]
-pub(super) struct Import {
+pub(super) struct ImportArguments {
     /// The file to read, or - for standard input
     file: PathBuf,
     /// Stop at the first line that cannot be taken
@@ -33,13 +33,13 @@ pub(super) struct Import {
     common: Common,
 }
 
-impl Import {
+impl ImportArguments {
     /// Runs the command. Lines that were not taken make it fail in the end.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Import { file, stop_at_bad, common } = self;
+        let ImportArguments { file, stop_at_bad, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
-        let Progress { lines, stored, identical, bad, .. } =
+        let BulkProgress { lines, stored, identical, bad, .. } =
             import(&file, stop_at_bad, &config).map_err(|problem| {
                 Failure::Failed(room::named(problem, &config.storage.data, || room::of_import(&file)))
             })?;
@@ -48,22 +48,22 @@ impl Import {
     }
 }
 
-fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, String> {
+fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<BulkProgress, String> {
     let (mut lines, bytes) = open(file)?;
-    let mut bar = Bar::new(bytes);
-    let request = Request::Import { stop_at_bad };
+    let mut bar = ProgressBarLine::new(bytes);
+    let request = CommandRequest::Import { stop_at_bad };
     let done = match super::open::server(config, &request)? {
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
             let engine = Arc::new(super::open::engine(config, system_clock())?);
             let rulebook = super::open::rulebook(config, engine.clone())?;
             let begins = Some("begins".to_owned());
-            super::open::tell(config, &engine, Action::BulkImport, "hcert import", begins, None)?;
+            super::open::tell(config, &engine, AuditAction::BulkImport, "hcert import", begins, None)?;
             let options = ImportOptions { stop_at_bad };
             let done = bulk::import(&engine, &rulebook, &mut lines, options, &mut |event| bar.show(&event));
             let note = Some(bulk::note(&done));
             let change = Some(engine.seq());
-            let told = super::open::tell(config, &engine, Action::BulkImport, "hcert import", note, change);
+            let told = super::open::tell(config, &engine, AuditAction::BulkImport, "hcert import", note, change);
             engine.close();
             audit::with_its_end_told(done, told)
         }
@@ -88,10 +88,10 @@ pub(super) fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>)
 
 /// Sends the lines on one thread and shows what comes back on this one.
 pub(super) fn through_server(
-    server: &socket::Connection,
+    server: &socket::CommandConnection,
     mut lines: Box<dyn BufRead + Send>,
-    bar: &mut Bar,
-) -> Result<Progress, String> {
+    bar: &mut ProgressBarLine,
+) -> Result<BulkProgress, String> {
     let events = server.lines().map_err(|error| error.to_string())?;
     thread::scope(|scope| {
         // When the server has given up it closes its side, and sending ends with an error that its last event explains better.
@@ -102,8 +102,8 @@ pub(super) fn through_server(
             match serde_json::from_str(&line)
                 .map_err(|error| format!("the server's answer is not understood: {error}"))?
             {
-                Event::Done(progress) => return Ok(progress),
-                Event::Failed { problem } => return Err(problem),
+                BulkEvent::Done(progress) => return Ok(progress),
+                BulkEvent::Failed { problem } => return Err(problem),
                 event => bar.show(&event),
             }
         }

@@ -5,18 +5,18 @@ use std::io::BufRead;
 use clap::{Args, Subcommand};
 
 use super::{Common, Failure, open, say};
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use base::log::{LogOrder, LogState};
 
 /// Look at the log of the running service, or change what is written to it
 #[derive(Args, Debug)]
 pub(super) struct LogCommand {
     #[command(subcommand)]
-    what: What,
+    what: LevelRequest,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
+enum LevelRequest {
     Level(LevelOf),
 }
 
@@ -41,11 +41,11 @@ struct LevelOf {
 impl LogCommand {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let What::Level(LevelOf { level, target, sample, common }) = self.what;
+        let LevelRequest::Level(LevelOf { level, target, sample, common }) = self.what;
         let config = common.load(|_| ())?;
         let order = LogOrder { level, target, sample };
         order.check().map_err(Failure::Usage)?;
-        let Some(server) = open::ask(&config, &Request::Log(order)).map_err(Failure::Failed)? else {
+        let Some(server) = open::ask(&config, &CommandRequest::Log(order)).map_err(Failure::Failed)? else {
             open::expect_store(&config).map_err(Failure::Failed)?;
             let folder = config.storage.data.display();
             let advice = "the next start takes the settings log.level and log.sample";

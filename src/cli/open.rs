@@ -11,20 +11,20 @@ use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, Action, Head, Log, Trail};
+use crate::audit::{self, AuditAction, AuditTrail, TrailFiles, TrailHead};
 use crate::backup;
 use crate::bulk;
-use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
+use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
 use crate::interaction::account::{self, Witnessing};
-use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy, subjects};
+use crate::interaction::{Policy, Rulebook, Service, ServiceSettings, TokenPolicy, subjects};
 use crate::registry::Registry;
-use crate::socket::{self, Connection, Request};
+use crate::socket::{self, CommandConnection, CommandRequest};
 use base::log::event;
 use base::metrics::Metrics;
 use base::regular_file;
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
-use engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
+use engine::{self, Clock, DAMAGED, Engine, FolderPurpose, RESTORING, STORE_FILE, Witness};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -129,10 +129,10 @@ pub(super) fn look(config: &Config) -> Result<Engine, String> {
 }
 
 /// Why a data folder cannot be opened, in words for the person at the terminal.
-fn unopened(folder: &Path, error: &engine::Error) -> String {
+fn unopened(folder: &Path, error: &engine::StoreError) -> String {
     let hint = match (error, hindrance(folder)) {
-        (engine::Error::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
-        (engine::Error::InUse(_), None) if !socket::path(folder).exists() => {
+        (engine::StoreError::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
+        (engine::StoreError::InUse(_), None) if !socket::path(folder).exists() => {
             "; it has no socket (hcert.sock) to be asked through: it is starting, or its socket was removed and a restart makes it again"
                 .to_owned()
         }
@@ -145,7 +145,7 @@ fn unopened(folder: &Path, error: &engine::Error) -> String {
 ///
 /// # Errors
 /// The server cannot be asked, in words for the person at the terminal.
-pub(super) fn server(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+pub(super) fn server(config: &Config, request: &CommandRequest) -> Result<Option<CommandConnection>, String> {
     let folder = &config.storage.data;
     socket::connect(folder, request).map_err(|error| match (error.kind(), hindrance(folder)) {
         (ErrorKind::PermissionDenied, Some(why)) => {
@@ -160,7 +160,7 @@ pub(super) fn server(config: &Config, request: &Request) -> Result<Option<Connec
 ///
 /// # Errors
 /// The server cannot be asked, in words for the person at the terminal.
-pub(super) fn ask(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+pub(super) fn ask(config: &Config, request: &CommandRequest) -> Result<Option<CommandConnection>, String> {
     let folder = &config.storage.data;
     match socket::connect(folder, request) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied && hindrance(folder).is_some() => Ok(None),
@@ -172,7 +172,7 @@ pub(super) fn ask(config: &Config, request: &Request) -> Result<Option<Connectio
 ///
 /// # Errors
 /// As [`look`] and [`tell_of_look`].
-pub(super) fn look_and_tell(config: &Config, action: Action, command: &str) -> Result<Engine, String> {
+pub(super) fn look_and_tell(config: &Config, action: AuditAction, command: &str) -> Result<Engine, String> {
     let engine = look(config)?;
     tell_of_look(config, &engine, action, command).map(|()| engine)
 }
@@ -181,7 +181,7 @@ pub(super) fn look_and_tell(config: &Config, action: Action, command: &str) -> R
 ///
 /// # Errors
 /// The trail takes nothing, though the folder can be written to.
-pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
+pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: AuditAction, command: &str) -> Result<(), String> {
     if untold(config, command) {
         return Ok(());
     }
@@ -233,12 +233,12 @@ pub(super) fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 /// # Errors
 /// As [`engine`]; or it is one of `hcert serve`.
 pub(super) fn developers_engine(config: &Config, clock: Clock) -> Result<Engine, String> {
-    opened(config, Some(Purpose::Developer), clock, None, Metrics::new())
+    opened(config, Some(FolderPurpose::Developer), clock, None, Metrics::new())
 }
 
 fn opened(
     config: &Config,
-    purpose: Option<Purpose>,
+    purpose: Option<FolderPurpose>,
     clock: Clock,
     witness: Option<Arc<dyn Witness>>,
     metrics: Arc<Metrics>,
@@ -249,10 +249,10 @@ fn opened(
     expect_unused(folder, false)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
     // A folder of a release that did not write down what it is for.
-    if purpose == Some(Purpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
-        return Err(unopened(folder, &engine::Error::OtherPurpose(Purpose::Developer)));
+    if purpose == Some(FolderPurpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
+        return Err(unopened(folder, &engine::StoreError::OtherPurpose(FolderPurpose::Developer)));
     }
-    let options = engine::Options { purpose, ..options(config, clock, witness, metrics) };
+    let options = engine::EngineOptions { purpose, ..options(config, clock, witness, metrics) };
     Engine::open(options).map_err(|error| unopened(folder, &error))
 }
 
@@ -267,7 +267,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     }
     let audit = audit::folder(folder);
     let changes = match audit.is_dir() {
-        true => audit::verify(&Trail::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
+        true => audit::verify(&TrailFiles::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
         false => 0,
     };
     let left = match (changes, folder.join("index").is_dir()) {
@@ -281,17 +281,22 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     ))
 }
 
-fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, metrics: Arc<Metrics>) -> engine::Options {
+fn options(
+    config: &Config,
+    clock: Clock,
+    witness: Option<Arc<dyn Witness>>,
+    metrics: Arc<Metrics>,
+) -> engine::EngineOptions {
     let storage = &config.storage;
-    engine::Options {
+    engine::EngineOptions {
         folder: storage.data.clone(),
         cache_bytes: storage.cache_mb * 1024 * 1024,
         quick_repair: match storage.quick_repair {
-            QuickRepair::Auto => engine::QuickRepair::Auto,
-            QuickRepair::On => engine::QuickRepair::On,
-            QuickRepair::Off => engine::QuickRepair::Off,
+            QuickRepairSetting::Auto => engine::QuickRepair::Auto,
+            QuickRepairSetting::On => engine::QuickRepair::On,
+            QuickRepairSetting::Off => engine::QuickRepair::Off,
         },
-        names: engine::Names(config.namespaces.pairs()),
+        names: engine::FolderNames(config.namespaces.pairs()),
         purpose: None,
         unique_number: config.certificate.unique_number,
         witness,
@@ -310,15 +315,15 @@ pub(super) fn engine_and_trail(
     config: &Config,
     clock: Clock,
     metrics: Arc<Metrics>,
-) -> Result<(Arc<Engine>, Arc<Log>), String> {
+) -> Result<(Arc<Engine>, Arc<AuditTrail>), String> {
     let witness = Arc::new(Witnessing::default());
     let purpose = match config.access.mode {
-        AccessMode::Developer => Purpose::Developer,
-        AccessMode::Jwt => Purpose::Service,
+        AccessMode::Developer => FolderPurpose::Developer,
+        AccessMode::Jwt => FolderPurpose::Service,
     };
     let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
-    let options = audit::Options { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
-    let mut log = Log::open(options)?;
+    let options = audit::TrailOptions { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
+    let mut log = AuditTrail::open(options)?;
     log.index(subjects(&engine))?;
     let log = Arc::new(log);
     // Before a crash's changes are written into it, which would come behind what is missing.
@@ -345,7 +350,7 @@ pub(super) fn service(
 ) -> Result<Service, String> {
     let names = names(config, base_url);
     let rulebook = rulebook_of(config, engine.clone(), names.clone())?;
-    let settings = Settings {
+    let settings = ServiceSettings {
         names,
         issue_system: config.namespaces.hcert_issue_system.clone(),
         count: Counts { default: config.search.count_default, max: config.search.count_max },
@@ -392,7 +397,7 @@ pub(super) fn policy(config: &Config) -> Result<Policy, String> {
 pub(super) fn tell(
     config: &Config,
     engine: &Engine,
-    action: Action,
+    action: AuditAction,
     command: &str,
     note: Option<String>,
     change: Option<Seq>,
@@ -406,15 +411,15 @@ pub(super) fn tell(
 }
 
 /// The head of the audit trail that the store knows.
-pub(super) fn kept_head(engine: &Engine) -> Option<Head> {
-    engine.audit_head().ok().flatten().and_then(|head| Head::parse(&head))
+pub(super) fn kept_head(engine: &Engine) -> Option<TrailHead> {
+    engine.audit_head().ok().flatten().and_then(|head| TrailHead::parse(&head))
 }
 
 /// Opens the audit trail beside an open engine. What a crash kept out of it is written into it first.
 ///
 /// # Errors
 /// The trail cannot be opened or written.
-pub(super) fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
+pub(super) fn trail(config: &Config, engine: &Engine) -> Result<AuditTrail, String> {
     let log = trail_of_before(config, engine)?;
     account::complete(engine, &log, engine::system_clock()())?;
     Ok(log)
@@ -424,8 +429,8 @@ pub(super) fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
 ///
 /// # Errors
 /// The trail cannot be opened or written.
-pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<Log, String> {
-    let log = Log::open(audit_options(config, engine::system_clock()))?;
+pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<AuditTrail, String> {
+    let log = AuditTrail::open(audit_options(config, engine::system_clock()))?;
     if let Some(problem) = kept_head(engine).map(|head| log.expect(head)).transpose()?.flatten() {
         note(format_args!("{}: {problem}", config.storage.data.display()));
     }
@@ -434,9 +439,9 @@ pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<Log, S
 }
 
 /// Writes down that opening changed the format of the store.
-fn tell_migration(engine: &Engine, log: &Log) -> Result<(), String> {
+fn tell_migration(engine: &Engine, log: &AuditTrail) -> Result<(), String> {
     let Some((from, to)) = engine.migrated() else { return Ok(()) };
-    bulk::write_down(log, Action::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
+    bulk::write_down(log, AuditAction::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
 }
 
 /// What retention keeps, by a clock that the engine believes. The engine's witness holds the trail, which must not hold the engine.
@@ -449,8 +454,8 @@ fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
 }
 
 /// How the audit trail beside an open engine is opened by a command, which removes nothing.
-pub(super) fn audit_options(config: &Config, clock: Clock) -> audit::Options {
-    audit::Options {
+pub(super) fn audit_options(config: &Config, clock: Clock) -> audit::TrailOptions {
+    audit::TrailOptions {
         folder: config.storage.data.clone(),
         file_bytes: config.audit.file_mb * 1024 * 1024,
         keep_from: Arc::new(|| None),
@@ -484,7 +489,7 @@ mod tests {
     fn the_names_of_default_settings_are_the_default_names() {
         let (config, default) = (Config::default(), Names::default());
         assert_eq!(names(&config, &default.base_url), default);
-        for (name, value) in engine::Names::UNRECORDED {
+        for (name, value) in engine::FolderNames::UNRECORDED {
             assert!(config.namespaces.pairs().contains(&(name.to_owned(), value.to_owned())), "{name}");
         }
     }

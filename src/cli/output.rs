@@ -13,7 +13,7 @@ use base::regular_file;
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
-pub(super) struct Out {
+pub(super) struct OutputArguments {
     /// Write to this file instead of standard output; - is standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) struct Out {
     pub force: bool,
 }
 
-impl Out {
+impl OutputArguments {
     /// The file, where it is none of standard output.
     pub(super) fn file(&self) -> Option<&Path> {
         self.out.as_deref().filter(|path| path.as_os_str() != "-")
@@ -32,7 +32,7 @@ impl Out {
     ///
     /// # Errors
     /// Those of `target`, or the file cannot be made.
-    pub(super) fn open(&self) -> Result<Output, Failure> {
+    pub(super) fn open(&self) -> Result<OpenOutput, Failure> {
         self.target()?.open()
     }
 
@@ -41,30 +41,30 @@ impl Out {
     ///
     /// # Errors
     /// There is such a file and `force` is not given, or it is a folder.
-    pub(super) fn target(&self) -> Result<Target, Failure> {
-        let Some(path) = self.file() else { return Ok(Target::Stdout) };
+    pub(super) fn target(&self) -> Result<OutputTarget, Failure> {
+        let Some(path) = self.file() else { return Ok(OutputTarget::Stdout) };
         let failed = |problem: String| Failure::Failed(format!("{}: {problem}", path.display()));
         if let Some(folder) = missing_folder(path) {
             return Err(Failure::Failed(no_folder(&folder)));
         }
         Ok(match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(failed("this is a folder; name a file in it".to_owned())),
-            Ok(found) if !found.is_file() || is_descriptor(path) => Target::AsItIs(path.to_owned()),
+            Ok(found) if !found.is_file() || is_descriptor(path) => OutputTarget::AsItIs(path.to_owned()),
             Ok(_) if !self.force => {
                 return Err(failed("File exists; name another file, or add --force to replace it".to_owned()));
             }
             // What a link leads to is replaced, not the link.
-            Ok(_) => Target::Replaced(fs::canonicalize(path).map_err(|error| failed(error.to_string()))?),
+            Ok(_) => OutputTarget::Replaced(fs::canonicalize(path).map_err(|error| failed(error.to_string()))?),
             Err(_) if path.is_symlink() => {
                 return Err(failed("this is a link to nothing; name another file".to_owned()));
             }
-            Err(_) => Target::New(path.to_owned()),
+            Err(_) => OutputTarget::New(path.to_owned()),
         })
     }
 }
 
 /// Where an output will go.
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     Stdout,
     /// A device, a pipe, or what is open already.
     AsItIs(PathBuf),
@@ -73,16 +73,16 @@ pub(super) enum Target {
     Replaced(PathBuf),
 }
 
-impl Target {
+impl OutputTarget {
     /// # Errors
     /// The file cannot be made.
-    pub(super) fn open(&self) -> Result<Output, Failure> {
+    pub(super) fn open(&self) -> Result<OpenOutput, Failure> {
         let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
         let (path, file, replaced) = match self {
-            Target::Stdout => return Ok(Output::new(io::stdout(), "standard output".to_owned())),
-            Target::AsItIs(path) => (path, OpenOptions::new().append(true).open(path), None),
-            Target::New(path) => (path, create(path), None),
-            Target::Replaced(path) => {
+            OutputTarget::Stdout => return Ok(OpenOutput::new(io::stdout(), "standard output".to_owned())),
+            OutputTarget::AsItIs(path) => (path, OpenOptions::new().append(true).open(path), None),
+            OutputTarget::New(path) => (path, create(path), None),
+            OutputTarget::Replaced(path) => {
                 let replaced = Replaced::begin(path);
                 let file = replaced.as_ref().map_err(again).and_then(|replaced| replaced.file.try_clone());
                 (path, file, replaced.ok())
@@ -90,8 +90,8 @@ impl Target {
         };
         let name = path.display().to_string();
         let file = file.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-        let kept = (!matches!(self, Target::AsItIs(_))).then(|| path.clone());
-        Ok(Output { file: kept, replaced, ..Output::new(file, name) })
+        let kept = (!matches!(self, OutputTarget::AsItIs(_))).then(|| path.clone());
+        Ok(OpenOutput { file: kept, replaced, ..OpenOutput::new(file, name) })
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// An open output. Its first problem is kept: what is written knows only that writing failed.
-pub(super) struct Output {
+pub(super) struct OpenOutput {
     to: BufWriter<Box<dyn Write>>,
     name: String,
     /// Where it is none of standard output, a pipe or a device.
@@ -183,9 +183,9 @@ fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
-impl Output {
-    fn new(to: impl Write + 'static, name: String) -> Output {
-        Output {
+impl OpenOutput {
+    fn new(to: impl Write + 'static, name: String) -> OpenOutput {
+        OpenOutput {
             to: BufWriter::with_capacity(256 * 1024, Box::new(to)),
             name,
             file: None,
@@ -195,8 +195,8 @@ impl Output {
     }
 
     /// An earlier file, at the place where it goes on.
-    pub(super) fn resumed(file: File, path: &Path) -> Output {
-        Output { file: Some(path.to_owned()), ..Output::new(file, path.display().to_string()) }
+    pub(super) fn resumed(file: File, path: &Path) -> OpenOutput {
+        OpenOutput { file: Some(path.to_owned()), ..OpenOutput::new(file, path.display().to_string()) }
     }
 
     /// Ends the output after the work. What comes back is what the work gave; nothing when the reader of a pipe has closed it:
@@ -243,7 +243,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for OpenOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let done = self.to.write(bytes);
         self.kept(done)
@@ -286,11 +286,11 @@ pub(super) fn no_folder(folder: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn out(path: &Path, force: bool) -> Out {
-        Out { out: Some(path.to_owned()), force }
+    fn out(path: &Path, force: bool) -> OutputArguments {
+        OutputArguments { out: Some(path.to_owned()), force }
     }
 
-    fn written(out: &Out, text: &str) -> Result<Option<()>, String> {
+    fn written(out: &OutputArguments, text: &str) -> Result<Option<()>, String> {
         let mut output = out.open().map_err(|failure| failure.to_string())?;
         let done = output.write_all(text.as_bytes()).map_err(|error| format!("lost: {error}"));
         output.finish(done).map_err(|failure| failure.to_string())
@@ -382,7 +382,7 @@ mod tests {
     fn a_reader_that_has_closed_its_pipe_is_no_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let mut output = Output::new(writer, "a pipe".to_owned());
+        let mut output = OpenOutput::new(writer, "a pipe".to_owned());
         let done = output.write_all(b"x").map_err(|error| error.to_string());
         assert!(matches!(output.finish(done), Ok(None)));
     }

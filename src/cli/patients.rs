@@ -6,27 +6,27 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::import::{open, through_server};
-use super::output::{Out, Output};
-use super::progress::Bar;
+use super::output::{OpenOutput, OutputArguments};
+use super::progress::ProgressBarLine;
 use super::{Common, Failure, note, room};
-use crate::audit::{self, Action};
+use crate::audit::{self, AuditAction};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
-use crate::bulk::{self, ImportOptions, Listed, Progress};
+use crate::bulk::{self, BulkProgress, ImportOptions, ListedPatient};
 use crate::config::Config;
-use crate::socket::{self, Request};
+use crate::socket::{self, CommandRequest};
 use engine::{Engine, system_clock};
 
 /// Import or list the patients of the embedded registry
 #[derive(Args, Debug)]
-pub(super) struct Patients {
+pub(super) struct PatientsArguments {
     #[command(subcommand)]
-    command: Command,
+    command: PatientsCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Import(Import),
-    List(List),
+enum PatientsCommand {
+    Import(PatientsImportArguments),
+    List(PatientsListArguments),
 }
 
 /// Read Patients from NDJSON and store them
@@ -35,7 +35,7 @@ enum Command {
 /// passed over. A Patient without id gets the next one, unless somebody has its first identifier. A line that cannot be taken is
 /// reported with its number, the first twenty of a file, and the rest goes on.
 #[derive(Args, Debug)]
-struct Import {
+struct PatientsImportArguments {
     /// The files to read, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -50,7 +50,7 @@ struct Import {
 ///
 /// Columns are separated by tabs: id, version, identifiers, name, birth date, flags.
 #[derive(Args, Debug)]
-struct List {
+struct PatientsListArguments {
     /// Only those with this identifier: system|value, or a value of whatever system
     #[arg(long, value_name = "IDENTIFIER")]
     identifier: Option<String>,
@@ -58,19 +58,19 @@ struct List {
     common: Common,
 }
 
-impl Patients {
+impl PatientsArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.command {
-            Command::Import(import) => import.run(),
-            Command::List(list) => list.run(),
+            PatientsCommand::Import(import) => import.run(),
+            PatientsCommand::List(list) => list.run(),
         }
     }
 }
 
-impl Import {
+impl PatientsImportArguments {
     fn run(self) -> Result<(), Failure> {
-        let Import { files, stop_at_bad, common } = self;
+        let PatientsImportArguments { files, stop_at_bad, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
         let (mut lines, mut bad) = (0, 0);
@@ -91,8 +91,8 @@ impl Import {
     }
 }
 
-fn summary(of_file: &str, done: Progress) {
-    let Progress { lines, stored, identical, bad, .. } = done;
+fn summary(of_file: &str, done: BulkProgress) {
+    let BulkProgress { lines, stored, identical, bad, .. } = done;
     let told = match bad > BAD_PATIENTS_TOLD_MAX {
         true => format!(", the first {BAD_PATIENTS_TOLD_MAX} told above"),
         false => String::new(),
@@ -105,9 +105,9 @@ fn import(
     bytes: Option<u64>,
     stop_at_bad: bool,
     config: &Config,
-) -> Result<Progress, String> {
-    let mut bar = Bar::new(bytes);
-    let done = match super::open::server(config, &Request::PatientsImport { stop_at_bad })? {
+) -> Result<BulkProgress, String> {
+    let mut bar = ProgressBarLine::new(bytes);
+    let done = match super::open::server(config, &CommandRequest::PatientsImport { stop_at_bad })? {
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
             let engine = super::open::engine(config, system_clock())?;
@@ -116,7 +116,8 @@ fn import(
             let report = &mut |event| bar.show(&event);
             let done = bulk::import_patients(&engine, &names.identifiers, &mut lines, options, report);
             let note = Some(bulk::note(&done));
-            let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note, None);
+            let told =
+                super::open::tell(config, &engine, AuditAction::PatientsImport, "hcert patients import", note, None);
             engine.close();
             audit::with_its_end_told(done, told)
         }
@@ -125,9 +126,9 @@ fn import(
     done
 }
 
-impl List {
+impl PatientsListArguments {
     fn run(self) -> Result<(), Failure> {
-        let List { identifier, common } = self;
+        let PatientsListArguments { identifier, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
         list(identifier, &config)
@@ -135,17 +136,17 @@ impl List {
 }
 
 fn list(identifier: Option<String>, config: &Config) -> Result<(), Failure> {
-    let mut out = Out::default().open()?;
+    let mut out = OutputArguments::default().open()?;
     let done = listed(identifier, config, &mut out);
     out.finish(done).map(drop)
 }
 
-fn listed(identifier: Option<String>, config: &Config, out: &mut Output) -> Result<(), String> {
-    let done = match super::open::server(config, &Request::PatientsList { identifier: identifier.clone() })? {
+fn listed(identifier: Option<String>, config: &Config, out: &mut OpenOutput) -> Result<(), String> {
+    let done = match super::open::server(config, &CommandRequest::PatientsList { identifier: identifier.clone() })? {
         Some(server) => list_of_server(&server, out),
         None => {
             let engine = super::open::existing(config)?;
-            super::open::tell_of_look(config, &engine, Action::PatientsList, "hcert patients list")?;
+            super::open::tell_of_look(config, &engine, AuditAction::PatientsList, "hcert patients list")?;
             list_of_folder(&engine, identifier.as_deref(), out)
         }
     };
@@ -156,9 +157,9 @@ fn listed(identifier: Option<String>, config: &Config, out: &mut Output) -> Resu
 fn list_of_folder(engine: &Engine, identifier: Option<&str>, out: &mut impl Write) -> io::Result<Option<String>> {
     let mut problem = None;
     let done = bulk::list_patients(engine, identifier, &mut |listed| match listed {
-        Listed::Patient(line) => writeln!(out, "{line}"),
-        Listed::End => Ok(()),
-        Listed::Failed { problem: told } => {
+        ListedPatient::Patient(line) => writeln!(out, "{line}"),
+        ListedPatient::End => Ok(()),
+        ListedPatient::Failed { problem: told } => {
             problem = Some(told);
             Ok(())
         }
@@ -167,12 +168,12 @@ fn list_of_folder(engine: &Engine, identifier: Option<&str>, out: &mut impl Writ
     done.map(|()| problem)
 }
 
-fn list_of_server(server: &socket::Connection, out: &mut impl Write) -> io::Result<Option<String>> {
+fn list_of_server(server: &socket::CommandConnection, out: &mut impl Write) -> io::Result<Option<String>> {
     for line in server.lines()?.lines() {
         match serde_json::from_str(&line?) {
-            Ok(Listed::Patient(line)) => writeln!(out, "{line}")?,
-            Ok(Listed::End) => return Ok(None),
-            Ok(Listed::Failed { problem }) => return Ok(Some(problem)),
+            Ok(ListedPatient::Patient(line)) => writeln!(out, "{line}")?,
+            Ok(ListedPatient::End) => return Ok(None),
+            Ok(ListedPatient::Failed { problem }) => return Ok(Some(problem)),
             Err(error) => return Ok(Some(format!("the server's answer is not understood: {error}"))),
         }
     }

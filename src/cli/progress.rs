@@ -5,17 +5,17 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::note;
-use crate::bulk::Event;
+use crate::bulk::BulkEvent;
 
 /// Shows events on standard error.
-pub(super) struct Bar {
+pub(super) struct ProgressBarLine {
     bar: ProgressBar,
     by_bytes: bool,
 }
 
-impl Bar {
+impl ProgressBarLine {
     /// `bytes` is the size of what is read, when it is known.
-    pub(super) fn new(bytes: Option<u64>) -> Bar {
+    pub(super) fn new(bytes: Option<u64>) -> ProgressBarLine {
         let (bar, template) = match bytes {
             Some(bytes) => {
                 (ProgressBar::new(bytes), "{bar:32} {percent:>3} % {binary_bytes_per_sec} {msg}, {eta} left")
@@ -24,12 +24,12 @@ impl Bar {
         };
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
         bar.set_style(ProgressStyle::with_template(template).expect("the templates above are well-formed"));
-        Bar { bar, by_bytes: bytes.is_some() }
+        ProgressBarLine { bar, by_bytes: bytes.is_some() }
     }
 
-    pub(super) fn show(&mut self, event: &Event) {
+    pub(super) fn show(&mut self, event: &BulkEvent) {
         match event {
-            Event::Progress(progress) => {
+            BulkEvent::Progress(progress) => {
                 if self.by_bytes {
                     self.bar.set_position(progress.bytes);
                 } else if let Some(total) = progress.lines_total {
@@ -47,9 +47,9 @@ impl Bar {
                     progress.lines as f64 / seconds
                 ));
             }
-            Event::Doubtful { problem } => self.bar.suspend(|| note(problem)),
-            Event::BadLine { line, problem } => self.bar.suspend(|| note(format_args!("line {line}: {problem}"))),
-            Event::Done(_) | Event::Failed { .. } => {}
+            BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(problem)),
+            BulkEvent::BadLine { line, problem } => self.bar.suspend(|| note(format_args!("line {line}: {problem}"))),
+            BulkEvent::Done(_) | BulkEvent::Failed { .. } => {}
         }
     }
 

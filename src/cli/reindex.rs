@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::progress::Steps;
 use super::{Common, Failure, note, open, room};
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::config::Config;
-use crate::socket::{self, Request, Step};
+use crate::socket::{self, CommandProgress, CommandRequest};
 use certificate::Seq;
 
 /// Build the search index again from the store
@@ -35,13 +35,13 @@ impl Reindex {
 }
 
 fn reindex(config: &Config) -> Result<u64, String> {
-    let server = open::server(config, &Request::Reindex)?;
+    let server = open::server(config, &CommandRequest::Reindex)?;
     let mut steps = Steps::new("changes");
     let done = match server {
         Some(server) => followed(&server, &mut steps),
         None => {
             let engine = open::existing(config)?;
-            open::tell(config, &engine, Action::IndexRebuild, "hcert reindex", None, None)?;
+            open::tell(config, &engine, AuditAction::IndexRebuild, "hcert reindex", None, None)?;
             let done = engine.reindex(&mut |at: Seq, of: Seq| steps.show(at.0, of.0));
             engine.close();
             done
@@ -52,14 +52,14 @@ fn reindex(config: &Config) -> Result<u64, String> {
 }
 
 /// Shows what the server tells until it is done.
-fn followed(server: &socket::Connection, steps: &mut Steps) -> Result<u64, String> {
+fn followed(server: &socket::CommandConnection, steps: &mut Steps) -> Result<u64, String> {
     let lines = server.lines().map_err(|error| error.to_string())?;
     for line in lines.lines() {
         let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
         match serde_json::from_str(&line).map_err(|error| format!("the server's answer is not understood: {error}"))? {
-            Step::At { at, of } => steps.show(at, of),
-            Step::Done { count } => return Ok(count),
-            Step::Failed { problem } => return Err(problem),
+            CommandProgress::At { at, of } => steps.show(at, of),
+            CommandProgress::Done { count } => return Ok(count),
+            CommandProgress::Failed { problem } => return Err(problem),
         }
     }
     Err("the server closed the connection before it was done".into())

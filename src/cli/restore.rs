@@ -7,8 +7,10 @@ use serde_json::json;
 
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
-use crate::audit::Action;
-use crate::backup::{self, Apart, Archive, Checked, Judged, Keys, Progress, Restored, Signer, Survey, Wanted};
+use crate::audit::AuditAction;
+use crate::backup::{
+    self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, JudgedChain, RestoreOptions, Restored, Signer, Survey,
+};
 use crate::bulk;
 use crate::config::{Config, exposure};
 use crate::interaction::account;
@@ -20,7 +22,7 @@ use engine::system_clock;
 /// written. The restored store answers as the other one did at the change it is restored to; it counts as a new epoch, so that the
 /// search index is built again, the next backup is a full one, and no id is given twice.
 #[derive(Args, Debug)]
-pub(super) struct Restore {
+pub(super) struct RestoreArguments {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken
     #[arg(value_name = "ARCHIVE|DIR", required = true)]
     archives: Vec<PathBuf>,
@@ -47,13 +49,13 @@ pub(super) struct Restore {
     common: Common,
 }
 
-impl Restore {
+impl RestoreArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Restore { archives, to, verify, check, identity, signed_by, json, common } = self;
+        let RestoreArguments { archives, to, verify, check, identity, signed_by, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
-        let keys = Keys::read(&identity, signed_by).map_err(Failure::Usage)?;
+        let keys = ArchiveKeys::read(&identity, signed_by).map_err(Failure::Usage)?;
         identity.iter().filter_map(|path| exposure::secret("the identity", path)).for_each(note);
         if let Some(problem) = backup::closed(&archives, &keys) {
             return Err(Failure::Usage(problem));
@@ -88,8 +90,8 @@ impl Bars {
         Bars { read: Steps::new("bytes read"), written: Steps::new("changes") }
     }
 
-    fn show(&mut self, progress: Progress) {
-        let Progress { changes, changes_total, patients, patients_total, bytes, bytes_total } = progress;
+    fn show(&mut self, progress: ArchiveProgress) {
+        let ArchiveProgress { changes, changes_total, patients, patients_total, bytes, bytes_total } = progress;
         match bytes_total {
             0 => self.written.show(changes + patients, changes_total + patients_total),
             total => self.read.show(bytes, total),
@@ -103,7 +105,7 @@ impl Bars {
 }
 
 /// Archives that were named, as one chain.
-fn checked(archives: &[PathBuf], keys: &Keys, json: bool) -> Result<(), Failure> {
+fn checked(archives: &[PathBuf], keys: &ArchiveKeys, json: bool) -> Result<(), Failure> {
     if let Some(missing) = archives.iter().find(|path| !path.exists()) {
         return Err(Failure::Failed(format!("{}: there is no such file or folder", missing.display())));
     }
@@ -137,7 +139,7 @@ fn expect_trail(which: &str, problems: &[String]) -> Result<(), Failure> {
 }
 
 /// All archives of a folder.
-fn surveyed(folder: &Path, keys: &Keys, json: bool) -> Result<(), Failure> {
+fn surveyed(folder: &Path, keys: &ArchiveKeys, json: bool) -> Result<(), Failure> {
     let mut bars = Bars::new();
     let survey = backup::survey(folder, keys, &mut |progress| bars.show(progress));
     bars.finish();
@@ -203,7 +205,7 @@ fn of_patients(versions: u64) -> String {
 }
 
 fn survey_as_json(survey: &Survey) -> serde_json::Value {
-    let chain = |chain: &Judged| {
+    let chain = |chain: &JudgedChain| {
         json!({
             "archives": chain.archives.iter().map(|archive| &archive.path).collect::<Vec<_>>(),
             "whole": chain.whole,
@@ -224,7 +226,12 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
 }
 
 /// The archives to restore, in their order, and whether they were read to their last byte.
-fn chain(archives: &[PathBuf], to: Option<u64>, keys: &Keys, bars: &mut Bars) -> Result<(Vec<Archive>, bool), String> {
+fn chain(
+    archives: &[PathBuf],
+    to: Option<u64>,
+    keys: &ArchiveKeys,
+    bars: &mut Bars,
+) -> Result<(Vec<Archive>, bool), String> {
     match archives {
         [folder] if folder.is_dir() => {
             let mut told = Vec::new();
@@ -246,14 +253,14 @@ fn chain(archives: &[PathBuf], to: Option<u64>, keys: &Keys, bars: &mut Bars) ->
 fn restored(
     archives: &[PathBuf],
     to: Option<u64>,
-    keys: &Keys,
+    keys: &ArchiveKeys,
     config: &Config,
     json: bool,
 ) -> Result<(String, Vec<String>), String> {
     let mut bars = Bars::new();
     let (chain, is_checked) = chain(archives, to, keys, &mut bars)?;
     let chain = chain.as_slice();
-    let wanted = Wanted {
+    let wanted = RestoreOptions {
         data: config.storage.data.clone(),
         cache_bytes: config.storage.cache_mb * 1024 * 1024,
         names: config.namespaces.pairs(),
@@ -294,7 +301,7 @@ fn write_down(chain: &[Archive], restored: &Restored, config: &Config) -> Result
     }
     let names: Vec<_> = chain.iter().filter_map(|archive| Path::new(&archive.path).file_name()?.to_str()).collect();
     let note = format!("to change {until}, epoch {epoch}, from {}", names.join(", "));
-    let told = bulk::write_down(&trail, Action::Restore, "hcert restore", Some(note), Some(*until));
+    let told = bulk::write_down(&trail, AuditAction::Restore, "hcert restore", Some(note), Some(*until));
     let told = told.and_then(|()| bulk::hand_head_over(&engine, &trail));
     drop(trail);
     engine.close();
@@ -310,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken.tar");
         std::fs::write(&broken, "no archive").unwrap();
-        let code = |archives: &[PathBuf]| checked(archives, &Keys::default(), false).unwrap_err().exit_code();
+        let code = |archives: &[PathBuf]| checked(archives, &ArchiveKeys::default(), false).unwrap_err().exit_code();
         assert_eq!(code(&[folder.path().to_owned(), broken.clone()]), 1);
         assert_eq!(code(&[folder.path().join("none.tar")]), 1);
         assert_eq!(code(&[broken]), 3);

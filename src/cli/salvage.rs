@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::output::{Out, Output, Target, suffixed};
+use super::output::{OpenOutput, OutputArguments, OutputTarget, suffixed};
 use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
@@ -30,8 +30,8 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
     open::expect_store_alone(config).map_err(Failure::Failed)?;
     let (incomplete, report) = (suffixed(out, ".incomplete"), suffixed(out, ".report.json"));
     // All three before the first is made, and before a long reading.
-    let target = |path: &Path| match (Out { out: Some(path.to_owned()), force }).target()? {
-        Target::AsItIs(_) => {
+    let target = |path: &Path| match (OutputArguments { out: Some(path.to_owned()), force }).target()? {
+        OutputTarget::AsItIs(_) => {
             Err(Failure::Failed(format!("{}: --salvage writes three regular files; name a new one", path.display())))
         }
         target => Ok(target),
@@ -58,12 +58,12 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
 
 /// A file that is made by the first write to it.
 enum OnFirstWrite {
-    Unopened(Target),
-    Opened(Output),
+    Unopened(OutputTarget),
+    Opened(OpenOutput),
 }
 
 impl OnFirstWrite {
-    fn opened(&mut self) -> io::Result<&mut Output> {
+    fn opened(&mut self) -> io::Result<&mut OpenOutput> {
         if let OnFirstWrite::Unopened(target) = self {
             *self = OnFirstWrite::Opened(target.open().map_err(|failure| io::Error::other(failure.to_string()))?);
         }
@@ -84,7 +84,7 @@ impl OnFirstWrite {
     fn finish(self) -> Result<(), Failure> {
         match self {
             OnFirstWrite::Opened(output) => output.finish(Ok(())).map(drop),
-            OnFirstWrite::Unopened(Target::Replaced(path)) => fs::remove_file(&path)
+            OnFirstWrite::Unopened(OutputTarget::Replaced(path)) => fs::remove_file(&path)
                 .map_err(|error| Failure::Failed(format!("{} cannot be removed: {error}", path.display()))),
             OnFirstWrite::Unopened(_) => Ok(()),
         }

@@ -13,14 +13,14 @@ use tokio::sync::watch;
 
 use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::{Tokens, token};
-use crate::audit::{Action, Log};
-use crate::backup::{self, Plan, Schedule};
+use crate::audit::{AuditAction, AuditTrail};
+use crate::backup::{self, BackupPlan, Schedule};
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
-use crate::http::{self, Server, Settings};
+use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
-use crate::management::{self, Guard, Management, Phase, Watched};
-use crate::output::{Output, write_aside};
+use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
+use crate::output::{QueuedOutput, write_aside};
 use crate::registry::Registry;
 use crate::socket;
 use base::log::{event, shown};
@@ -112,11 +112,11 @@ impl Flags {
         let runtime = threads::keep_blocking(runtime.worker_threads(config.server.workers).enable_all());
         let runtime = runtime.map_err(|error| failed("no threads could be started", error))?;
         let metrics = Metrics::new();
-        let management = Management::new(metrics.clone(), config.access.mode.name());
+        let management = ManagementService::new(metrics.clone(), config.access.mode.name());
         let watched = watch(&config.management)?;
         let watched_at = watched.as_ref().map(TcpListener::local_addr).transpose();
         let watched_at = watched_at.map_err(|error| failed("management.listen", error))?;
-        let guard = Guard::open(&config.management).map_err(Failure::Failed)?;
+        let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
         let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, output));
@@ -164,14 +164,14 @@ fn named_files(config: &Config) -> Vec<String> {
 async fn serve(
     config: Config,
     metrics: Arc<Metrics>,
-    management: Arc<Management>,
-    guard: Arc<Guard>,
+    management: Arc<ManagementService>,
+    guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    output: Output,
+    output: QueuedOutput,
 ) -> Result<(), Failure> {
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
-    let mut settings = Settings::new(&config, address)?;
+    let mut settings = HttpSettings::new(&config, address)?;
     if !settings.secret.is_empty() {
         let secret = token::kept_secret(&config.storage.data).map_err(Failure::Failed)?;
         settings = settings.with_secret(&secret);
@@ -217,7 +217,7 @@ async fn serve(
     settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
-    let socket = socket::Server::start(
+    let socket = socket::SocketServer::start(
         folder,
         engine.clone(),
         service.rulebook().clone(),
@@ -232,7 +232,7 @@ async fn serve(
         folder,
         watched_at.map(|address| (config.management.scheme(), address)),
     );
-    let server = Server::new(service, settings);
+    let server = HttpServer::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail.clone(), &server);
     parts.push(Box::new(management::OwnAddress(guard)));
@@ -241,16 +241,16 @@ async fn serve(
     if config.access.mode == AccessMode::Developer {
         parts.push(Box::new(management::DeveloperMode));
     }
-    parts.push(Box::new(management::Backup {
+    parts.push(Box::new(management::BackupPart {
         status: schedule.as_ref().map(|schedule| Box::new(schedule.teller()) as _),
         every_minutes: config.backup.every_minutes,
         clock: system_clock(),
     }));
     management.watch(parts);
     management.watch_pool(Some(pool));
-    management.enter(Phase::Serving);
+    management.enter(ServicePhase::Serving);
     let command = config.access.mode.command();
-    bulk::write_down(&trail, Action::ServiceStart, command, Some(in_effect), None).map_err(Failure::Failed)?;
+    bulk::write_down(&trail, AuditAction::ServiceStart, command, Some(in_effect), None).map_err(Failure::Failed)?;
     tell_start(&config, &engine, address, watched_at);
     if let Err(error) = write_aside(io::stdout(), told) {
         event!(INTRODUCTION_UNREAD, %error);
@@ -260,7 +260,7 @@ async fn serve(
         // The value stays when the task that sends it has ended.
         drop(stop.wait_for(|is_asked| *is_asked).await);
         // Whoever sends requests learns of it first, and comes no more.
-        management.enter(Phase::Draining);
+        management.enter(ServicePhase::Draining);
         tokio::time::sleep(notice).await;
     };
     http::serve(listener, server, stop).await;
@@ -268,10 +268,10 @@ async fn serve(
     // A backup that is being taken ends between two pieces.
     drop(schedule);
     // Whatever is watched is let go with the folder.
-    management.enter(Phase::Closing);
+    management.enter(ServicePhase::Closing);
     management.watch(Vec::new());
     management.watch_pool(None);
-    let written = bulk::write_down(&trail, Action::ServiceStop, command, None, None);
+    let written = bulk::write_down(&trail, AuditAction::ServiceStop, command, None, None);
     keeping.abort();
     drop(keeping.await);
     if let Err(problem) = bulk::keep_trail_head(&engine, &trail, None).await {
@@ -286,7 +286,7 @@ async fn serve(
 }
 
 /// Lets the store know the head of the audit trail now and then, until it is aborted.
-async fn keep_trail_head(engine: Arc<Engine>, trail: Arc<Log>) {
+async fn keep_trail_head(engine: Arc<Engine>, trail: Arc<AuditTrail>) {
     let mut kept = open::kept_head(&engine);
     loop {
         tokio::time::sleep(Duration::from_secs(AUDIT_HEAD_S)).await;
@@ -319,7 +319,7 @@ fn tell_start(config: &Config, engine: &Engine, listen: SocketAddr, management: 
 ///
 /// # Errors
 /// The address of the settings cannot be listened on. The usual one may be in use: two servers on one machine are no mistake.
-fn watch(settings: &config::Management) -> Result<Option<TcpListener>, Failure> {
+fn watch(settings: &config::ManagementSettings) -> Result<Option<TcpListener>, Failure> {
     let Some(address) = settings.address() else { return Ok(None) };
     match TcpListener::bind(address) {
         Ok(listener) => Ok(Some(listener)),
@@ -334,21 +334,21 @@ fn watch(settings: &config::Management) -> Result<Option<TcpListener>, Failure> 
 fn watched(
     config: &Config,
     engine: &Arc<Engine>,
-    trail: Arc<Log>,
-    server: &Arc<Server<Service>>,
-) -> Vec<Box<dyn Watched>> {
+    trail: Arc<AuditTrail>,
+    server: &Arc<HttpServer<Service>>,
+) -> Vec<Box<dyn WatchedPart>> {
     let named = config.clone();
     let free_bytes_min = config.management.disk_free_mb_min * 1024 * 1024;
     vec![
-        Box::new(management::Storage(engine.clone())),
-        Box::new(management::Clock(engine.clone())),
-        Box::new(management::Disk { folder: config.storage.data.clone(), free_bytes_min }),
-        Box::new(management::Trail(trail)),
-        Box::new(management::Registry(server.clone())),
+        Box::new(management::StoragePart(engine.clone())),
+        Box::new(management::ClockPart(engine.clone())),
+        Box::new(management::DiskPart { folder: config.storage.data.clone(), free_bytes_min }),
+        Box::new(management::TrailPart(trail)),
+        Box::new(management::RegistryPart(server.clone())),
         Box::new(management::Door(server.clone())),
-        Box::new(management::Tls(server.clone())),
+        Box::new(management::TlsPart(server.clone())),
         Box::new(management::TokenKeys(server.clone())),
-        Box::new(management::Files(Box::new(move || exposure::all(&named)))),
+        Box::new(management::FilesPart(Box::new(move || exposure::all(&named)))),
         Box::new(memory(config)),
     ]
 }
@@ -359,11 +359,11 @@ fn memory(config: &Config) -> management::MemorySum {
 }
 
 /// Backups by the clock, where the settings name a folder for them.
-fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<Option<Schedule>, Failure> {
+fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<AuditTrail>) -> Result<Option<Schedule>, Failure> {
     let Some(folder) = config.backup.folder.clone() else { return Ok(None) };
-    let config::Backup { every_minutes, full_every, keep_days, ref recipients, .. } = config.backup;
+    let config::BackupSettings { every_minutes, full_every, keep_days, ref recipients, .. } = config.backup;
     let (recipients, data) = (recipients.clone(), config.storage.data.clone());
-    let plan = Plan { folder, every_minutes, full_every, keep_days, recipients, data };
+    let plan = BackupPlan { folder, every_minutes, full_every, keep_days, recipients, data };
     // A recipient that is none is told before the first backup is due.
     backup::Sealing::open(&plan.recipients, &plan.data).map_err(Failure::Failed)?;
     let schedule = Schedule::start(plan, engine.clone(), trail.clone(), system_clock());
@@ -402,7 +402,7 @@ fn catch(kind: SignalKind) -> Result<Signal, Failure> {
 
 /// Becomes true on the first SIGTERM or SIGINT. A second one ends the process at once. A start that has not come to its end within
 /// `patience` after the first is given up, as if the process were killed: what was opened is as safe as after a crash.
-fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiver<bool>, Failure> {
+fn stop(management: Arc<ManagementService>, patience: Duration) -> Result<watch::Receiver<bool>, Failure> {
     let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
     let (asked, stop) = watch::channel(false);
     tokio::spawn(async move {
@@ -414,7 +414,7 @@ fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiv
         asked.send_replace(true);
         tokio::spawn(async move {
             tokio::time::sleep(patience).await;
-            if management.phase() == Phase::Opening {
+            if management.phase() == ServicePhase::Opening {
                 super::leave(0);
             }
         });

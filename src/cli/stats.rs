@@ -7,9 +7,9 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Common, Failure, open, say};
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::config::Config;
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use engine::Stats;
 
 /// Show what the data folder holds: certificates, tables, files
@@ -39,8 +39,8 @@ impl StatsOf {
 }
 
 fn stats(config: &Config) -> Result<Stats, String> {
-    let Some(server) = open::ask(config, &Request::Stats)? else {
-        let engine = open::look_and_tell(config, Action::StoreStats, "hcert stats")?;
+    let Some(server) = open::ask(config, &CommandRequest::Stats)? else {
+        let engine = open::look_and_tell(config, AuditAction::StoreStats, "hcert stats")?;
         let stats = engine.stats().map_err(|error| error.to_string());
         engine.close();
         return stats;

@@ -9,26 +9,26 @@ use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
 use super::{Common, Failure, note, open, say};
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::interaction::{ListLine, Lists};
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use certificate::terminology;
 use engine::{Engine, system_clock};
 use fhir::date_time::instant;
 
 /// Load, list or remove code systems and value sets
 #[derive(Args, Debug)]
-pub(super) struct Terminology {
+pub(super) struct TerminologyArguments {
     #[command(subcommand)]
-    command: Command,
+    command: TerminologyCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Load(Load),
-    List(List),
+enum TerminologyCommand {
+    Load(TerminologyLoadArguments),
+    List(TerminologyListArguments),
     Remove(Remove),
 }
 
@@ -37,7 +37,7 @@ enum Command {
 /// A file holds a CodeSystem, a ValueSet, a Bundle of them, or one of these on each line. All lists of a command are taken, or none.
 /// A running server uses them from the next request on.
 #[derive(Args, Debug)]
-struct Load {
+struct TerminologyLoadArguments {
     /// The files to read, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -47,7 +47,7 @@ struct Load {
 
 /// Show every code system and value set, those that ship and those that were loaded
 #[derive(Args, Debug)]
-struct List {
+struct TerminologyListArguments {
     #[command(flatten)]
     common: Common,
 }
@@ -61,13 +61,13 @@ struct Remove {
     common: Common,
 }
 
-impl Terminology {
+impl TerminologyArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.command {
-            Command::Load(Load { files, common }) => load(&files, &settings(common)?),
-            Command::List(List { common }) => list(&settings(common)?),
-            Command::Remove(Remove { url, common }) => remove(url, &settings(common)?),
+            TerminologyCommand::Load(TerminologyLoadArguments { files, common }) => load(&files, &settings(common)?),
+            TerminologyCommand::List(TerminologyListArguments { common }) => list(&settings(common)?),
+            TerminologyCommand::Remove(Remove { url, common }) => remove(url, &settings(common)?),
         }
     }
 }
@@ -94,7 +94,7 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
     if !problems.is_empty() {
         return Err(failed(&problems));
     }
-    let done: Result<Vec<ListLine>, Vec<String>> = match ask(config, &Request::TerminologyLoad, &lists)? {
+    let done: Result<Vec<ListLine>, Vec<String>> = match ask(config, &CommandRequest::TerminologyLoad, &lists)? {
         Some(answer) => answer,
         None => in_folder(open::engine(config, system_clock()), config, Some("hcert terminology load"), |own| {
             own.load(&lists, system_clock()())
@@ -104,7 +104,7 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
 }
 
 fn list(config: &Config) -> Result<(), Failure> {
-    let lines = match ask(config, &Request::TerminologyList, b"")? {
+    let lines = match ask(config, &CommandRequest::TerminologyList, b"")? {
         Some(lines) => lines,
         None => in_folder(open::existing(config), config, None, Lists::lines)?,
     };
@@ -112,7 +112,8 @@ fn list(config: &Config) -> Result<(), Failure> {
 }
 
 fn remove(url: String, config: &Config) -> Result<(), Failure> {
-    let done: Result<(), Vec<String>> = match ask(config, &Request::TerminologyRemove { url: url.clone() }, b"")? {
+    let done: Result<(), Vec<String>> = match ask(config, &CommandRequest::TerminologyRemove { url: url.clone() }, b"")?
+    {
         Some(done) => done,
         None => {
             in_folder(open::existing(config), config, Some("hcert terminology remove"), |lists| lists.remove(&url))?
@@ -139,7 +140,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Vec<String>> {
 }
 
 /// Asks the running server; nothing when there is none.
-fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]) -> Result<Option<T>, Failure> {
+fn ask<T: DeserializeOwned>(config: &Config, request: &CommandRequest, mut bytes: &[u8]) -> Result<Option<T>, Failure> {
     let folder = &config.storage.data;
     let problem = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
     let Some(connection) = open::server(config, request).map_err(Failure::Failed)? else { return Ok(None) };
@@ -159,7 +160,7 @@ fn in_folder<T>(
 ) -> Result<T, Failure> {
     let engine = Arc::new(opened.map_err(Failure::Failed)?);
     if let Some(command) = command {
-        open::tell(config, &engine, Action::TerminologyChange, command, None, None).map_err(Failure::Failed)?;
+        open::tell(config, &engine, AuditAction::TerminologyChange, command, None, None).map_err(Failure::Failed)?;
     }
     let names = open::names(config, &config.base_url());
     let lists = Lists::open_to_mend(engine.clone(), names, config.validation.strict);

@@ -5,10 +5,10 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Common, Failure, note, open, say};
-use crate::access::token::{Order, issue_in};
+use crate::access::token::{TokenOrder, issue_in};
 use crate::bulk;
 use crate::config::Config;
-use crate::socket::Request;
+use crate::socket::CommandRequest;
 use engine::system_clock;
 
 /// Print an access token for trying the service out
@@ -16,7 +16,7 @@ use engine::system_clock;
 /// It is signed with the key in the data folder, which is made if it is not there. `hcert dev` over the same folder takes it, and
 /// `hcert serve` takes none of them; none has to run for it to be made. Nothing but the token goes to standard output: TOKEN=$(hcert token …)
 #[derive(Args, Debug)]
-pub(super) struct Token {
+pub(super) struct TokenArguments {
     /// What the caller is, such as doctor, patient or gov-official
     #[arg(long)]
     role: String,
@@ -40,10 +40,10 @@ pub(super) struct Token {
 }
 
 /// Writes down that a token was made, through the running server where there is one.
-fn tell(config: &Config, order: &Order) -> Result<(), String> {
+fn tell(config: &Config, order: &TokenOrder) -> Result<(), String> {
     let (person, role, organization) = (order.person.clone(), order.role.clone(), order.organization.clone());
     let request =
-        Request::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
+        CommandRequest::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
     let Some(server) = open::server(config, &request)? else {
         let engine = open::developers_engine(config, system_clock())?;
         let log = open::trail_of_before(config, &engine)?;
@@ -58,13 +58,14 @@ fn tell(config: &Config, order: &Order) -> Result<(), String> {
     serde_json::from_str(&line).map_err(|error| format!("the server's answer is not understood: {error}"))?
 }
 
-impl Token {
+impl TokenArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Token { role, person, organization, patient, represented_party, application, common } = self;
+        let TokenArguments { role, person, organization, patient, represented_party, application, common } = self;
         let config = common.load(|_| ())?;
         let order =
-            Order { person, role, organization, patient, represented_party, application, ..Order::default() }.checked();
+            TokenOrder { person, role, organization, patient, represented_party, application, ..TokenOrder::default() }
+                .checked();
         let order = order.map_err(|wrong| Failure::Usage(wrong.0))?;
         let policy = open::policy(&config).map_err(Failure::Usage)?;
         open::for_owner_only();

@@ -7,12 +7,12 @@ use clap::Args;
 
 use super::progress::Parts;
 use super::{Common, Failure, open, say};
-use crate::audit::{self, Action, Trail};
+use crate::audit::{self, AuditAction, TrailFiles};
 use crate::bulk;
 use crate::config::Config;
 use crate::interaction::subjects;
-use crate::socket::Request;
-use engine::{DAMAGED, Engine, Error, Verified};
+use crate::socket::CommandRequest;
+use engine::{DAMAGED, Engine, StoreError, VerifyReport};
 
 /// Check that everything stored is as it was written
 ///
@@ -21,7 +21,7 @@ use engine::{DAMAGED, Engine, Error, Verified};
 /// checked up to the change at which the check began. Nothing is mended, and the folder may be one that cannot be written to. Exit codes: 0 all is whole, 1 it could not be checked, 2 the flags or settings
 /// cannot be used, 3 something is not as it was written.
 #[derive(Args, Debug)]
-pub(super) struct Verify {
+pub(super) struct VerifyArguments {
     /// Tell the result as JSON
     #[arg(long)]
     json: bool,
@@ -29,7 +29,7 @@ pub(super) struct Verify {
     common: Common,
 }
 
-impl Verify {
+impl VerifyArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
@@ -56,7 +56,7 @@ pub(super) fn checked(config: &Config, json: bool) -> Result<(), Failure> {
                 "the search index is not as it was written; certificates are\nnext: `hcert reindex` builds it again";
             Err(Failure::Wrong(text.to_owned()))
         }
-        false if verified.problems.iter().any(|problem| problem.text == Error::Gone.to_string()) => {
+        false if verified.problems.iter().any(|problem| problem.text == StoreError::Gone.to_string()) => {
             Err(Failure::Wrong(format!("the running server has lost its store{NEXT_OF_GONE}")))
         }
         false => Err(Failure::Wrong(format!("the data folder is not as it was written{NEXT}"))),
@@ -72,10 +72,10 @@ const NEXT_OF_GONE: &str = "\nnext: before that server is stopped, `hcert backup
                             has of it; then put the file back, or `hcert restore` the newest backup";
 
 /// What was found of a store that cannot be opened: the pages of its file, and the audit trail.
-fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
+fn unopened(folder: &Path, problem: String) -> Result<VerifyReport, String> {
     let mut verified = Engine::verify_unopened(folder).map_err(|error| error.to_string())?;
     verified.add("file", vec![problem], 0, Vec::new());
-    let trail = Trail::list(&audit::folder(folder)).map_err(|error| error.to_string());
+    let trail = TrailFiles::list(&audit::folder(folder)).map_err(|error| error.to_string());
     match trail.and_then(|trail| audit::verify(&trail, &[])) {
         Ok(events) => verified.add("audit", events.problems, events.problems_untold as u64, events.remarks),
         Err(problem) => {
@@ -86,10 +86,10 @@ fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
 }
 
 /// What was found, and whether a server runs.
-fn verify(config: &Config) -> Result<(Verified, bool), String> {
+fn verify(config: &Config) -> Result<(VerifyReport, bool), String> {
     let folder = &config.storage.data;
     let mut parts = Parts::new();
-    let server = open::ask(config, &Request::Verify)?;
+    let server = open::ask(config, &CommandRequest::Verify)?;
     let is_running = server.is_some();
     let done = match server {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
@@ -106,7 +106,7 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             };
             let has_trail = events.is_dir();
             let verified = || {
-                let trail = Trail::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
+                let trail = TrailFiles::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
                 audit::verify_with(&trail, open::kept_head(&engine).as_slice(), Some(&subjects(&engine)))
             };
             let names = open::names(config, &config.base_url());
@@ -115,7 +115,7 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
             let told = match &done {
                 Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
-                    open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify")
+                    open::tell_of_look(config, &engine, AuditAction::StoreVerify, "hcert verify")
                 }
                 _ => Ok(()),
             };

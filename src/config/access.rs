@@ -9,7 +9,7 @@ use crate::config::limits;
 /// `[access]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Access {
+pub struct AccessSettings {
     /// What the command says, and no setting.
     #[serde(skip)]
     pub mode: AccessMode,
@@ -168,7 +168,7 @@ impl AccessToken {
     }
 }
 
-impl Access {
+impl AccessSettings {
     /// Whether the author of what is written has to be the token's person, of the token's institution. Contract 7.7.
     pub fn author_must_be_caller(&self) -> bool {
         self.author_must_be_caller.unwrap_or(self.mode == AccessMode::Jwt)
@@ -176,7 +176,7 @@ impl Access {
 }
 
 /// What is wrong with `[access]`, each with its key.
-pub(super) fn problems(access: &Access) -> Vec<String> {
+pub(super) fn problems(access: &AccessSettings) -> Vec<String> {
     let token = &access.token;
     let mut problems = Vec::new();
     if access.mode == AccessMode::Jwt && token.jwks.is_none() {
@@ -240,8 +240,8 @@ pub(super) fn is_loopback(rest: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(change: impl FnOnce(&mut Access)) -> String {
-        let mut access = Access::default();
+    fn told(change: impl FnOnce(&mut AccessSettings)) -> String {
+        let mut access = AccessSettings::default();
         change(&mut access);
         problems(&access).join("\n")
     }
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_author_has_to_be_the_caller_where_tokens_are_asked_for() {
-        let mut access = Access::default();
+        let mut access = AccessSettings::default();
         assert!(!access.author_must_be_caller());
         access.mode = AccessMode::Jwt;
         assert!(access.author_must_be_caller());

@@ -22,18 +22,18 @@ pub(super) struct Document {
     path: PathBuf,
     text: String,
     /// By the path of a setting: `server.workers`, `registry.fault[0].path`.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, SettingSpan>,
 }
 
 /// Bytes of a name and of its value. The span of a table with a header is the header alone.
-struct Place {
+struct SettingSpan {
     key: Range<usize>,
     value: Range<usize>,
 }
 
 /// What a settings file says, as far as it can be used.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct ReadDocument {
     pub config: Config,
     /// What could not be used, each with its place.
     pub problems: Vec<String>,
@@ -55,8 +55,8 @@ impl Document {
 
     /// The settings of the file, with every problem rather than the first. What is no TOML has one problem: what follows it
     /// cannot be told apart.
-    pub(super) fn read(&mut self) -> Read {
-        let mut read = Read::default();
+    pub(super) fn read(&mut self) -> ReadDocument {
+        let mut read = ReadDocument::default();
         let text = self.text.clone();
         let mut root = match DeTable::parse(&text) {
             Ok(root) => root,
@@ -129,13 +129,13 @@ impl Document {
 }
 
 /// Every value below a table by the path of its setting.
-fn insert_all(table: &DeTable, above: &str, places: &mut BTreeMap<String, Place>) {
+fn insert_all(table: &DeTable, above: &str, places: &mut BTreeMap<String, SettingSpan>) {
     for (key, value) in table {
         insert(value, key.span(), format!("{above}{}", key.get_ref()), places);
     }
 }
 
-fn insert(value: &Spanned<DeValue>, key: Range<usize>, path: String, places: &mut BTreeMap<String, Place>) {
+fn insert(value: &Spanned<DeValue>, key: Range<usize>, path: String, places: &mut BTreeMap<String, SettingSpan>) {
     match value.get_ref() {
         DeValue::Table(table) => insert_all(table, &format!("{path}."), places),
         DeValue::Array(items) => items.iter().enumerate().for_each(|(number, item)| {
@@ -143,7 +143,7 @@ fn insert(value: &Spanned<DeValue>, key: Range<usize>, path: String, places: &mu
         }),
         _ => {}
     }
-    places.insert(path, Place { key, value: value.span() });
+    places.insert(path, SettingSpan { key, value: value.span() });
 }
 
 /// Takes a setting out; whether it was there.
@@ -191,7 +191,7 @@ pub(super) fn plain(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> (Read, Document) {
+    fn read(text: &str) -> (ReadDocument, Document) {
         let mut document = Document { path: "hcert.toml".into(), text: text.to_owned(), places: BTreeMap::new() };
         (document.read(), document)
     }
@@ -200,7 +200,7 @@ mod tests {
     fn every_wrong_type_is_shown_at_once_with_its_line_and_a_caret() {
         let text = "[server]\nworkers = \"many\"\nlistenn = 1\n[search]\ncount_max = -1 # õ\n\
                     [[registry.fault]]\npath = 1\n[registry.remote]\ntries = true\n[log]\nlevel = \"õige\"\n";
-        let (Read { config, problems, wrong }, _) = read(text);
+        let (ReadDocument { config, problems, wrong }, _) = read(text);
         assert_eq!(config, Config::default());
         let told = problems.join("\n");
         for expected in [

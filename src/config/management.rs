@@ -10,8 +10,8 @@ use crate::config::limits;
 /// `[management]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Management {
-    /// Empty: nowhere. Unset: [`Management::USUAL`], if it is free.
+pub struct ManagementSettings {
+    /// Empty: nowhere. Unset: [`ManagementSettings::USUAL`], if it is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     pub allow_remote: bool,
@@ -29,9 +29,9 @@ pub struct Management {
     pub disk_free_mb_min: u64,
 }
 
-impl Default for Management {
+impl Default for ManagementSettings {
     fn default() -> Self {
-        Management {
+        ManagementSettings {
             listen: None,
             allow_remote: false,
             hosts: Vec::new(),
@@ -44,7 +44,7 @@ impl Default for Management {
     }
 }
 
-impl Management {
+impl ManagementSettings {
     /// Where it listens unless the settings say otherwise.
     pub const USUAL: &str = "127.0.0.1:8081";
 
@@ -61,7 +61,7 @@ impl Management {
 }
 
 /// What is wrong with these settings beyond types and ranges.
-pub(super) fn problems(management: &Management) -> Vec<String> {
+pub(super) fn problems(management: &ManagementSettings) -> Vec<String> {
     let mut problems: Vec<String> = address_problem(management).into_iter().collect();
     if management.certificate.is_some() != management.key.is_some() {
         problems.push("management.certificate and management.key are needed together".to_owned());
@@ -77,8 +77,8 @@ pub(super) fn problems(management: &Management) -> Vec<String> {
     problems
 }
 
-fn address_problem(management: &Management) -> Option<String> {
-    let listen = management.listen.as_deref().unwrap_or(Management::USUAL);
+fn address_problem(management: &ManagementSettings) -> Option<String> {
+    let listen = management.listen.as_deref().unwrap_or(ManagementSettings::USUAL);
     let problem = match listen.parse::<SocketAddr>() {
         _ if listen.is_empty() => return None,
         Err(_) => "is not an IP address with a port, such as 127.0.0.1:8081, and not empty",
@@ -94,8 +94,8 @@ fn address_problem(management: &Management) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn at(listen: &str, allow_remote: bool) -> Management {
-        Management { listen: Some(listen.to_owned()), allow_remote, ..Management::default() }
+    fn at(listen: &str, allow_remote: bool) -> ManagementSettings {
+        ManagementSettings { listen: Some(listen.to_owned()), allow_remote, ..ManagementSettings::default() }
     }
 
     #[test]
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn certificate_and_key_go_together_and_hosts_are_names() {
-        let told = |management: Management| problems(&management).join("\n");
-        let half = Management { key: Some("a.key".into()), ..Management::default() };
+        let told = |management: ManagementSettings| problems(&management).join("\n");
+        let half = ManagementSettings { key: Some("a.key".into()), ..ManagementSettings::default() };
         assert!(told(half).contains("needed together"));
         for (host, is_name) in
             [("watch.example.ee", true), ("", false), ("a:1", false), ("http://a", false), ("a b", false)]
         {
-            let named = Management { hosts: vec![host.to_owned()], ..Management::default() };
+            let named = ManagementSettings { hosts: vec![host.to_owned()], ..ManagementSettings::default() };
             assert_eq!(told(named).is_empty(), is_name, "{host}");
         }
     }
@@ -129,6 +129,6 @@ mod tests {
     #[test]
     fn it_can_be_switched_off() {
         assert_eq!((problems(&at("", false)), at("", false).address()), (Vec::new(), None));
-        assert_eq!(Management::default().address(), Management::USUAL.parse().ok());
+        assert_eq!(ManagementSettings::default().address(), ManagementSettings::USUAL.parse().ok());
     }
 }

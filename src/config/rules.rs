@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::access::{self, is_loopback};
 use super::within::is_within_by_name;
-use super::{AccessMode, CallersToken, Config, Exchange, FaultRule, RegistryMode, management, tls};
+use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
 use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// Why an archive's folder is refused.
@@ -134,7 +134,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
             .push("registry.remote.exchange.endpoint is not https: the service's secret would go in clear".to_owned());
     }
     if remote.callers_token == CallersToken::Exchange {
-        let Exchange { endpoint, audience, client_id, client_secret_file, .. } = &remote.exchange;
+        let ExchangeSettings { endpoint, audience, client_id, client_secret_file, .. } = &remote.exchange;
         for (key, value) in [
             ("endpoint", endpoint),
             ("audience", audience),
@@ -273,7 +273,7 @@ fn is_address(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Remote, Secret};
+    use super::super::{RemoteSettings, Secret};
     use super::*;
 
     fn problems(change: impl FnOnce(&mut Config)) -> String {
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_remote_registry_needs_an_address_and_one_credential_at_most() {
-        let remote = |change: fn(&mut Remote)| {
+        let remote = |change: fn(&mut RemoteSettings)| {
             problems(|config| {
                 config.registry.mode = RegistryMode::Remote;
                 config.registry.remote.address = Some("https://mpi.example.ee/fhir/".to_owned());

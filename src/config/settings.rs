@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Access, Management, Network, Secret, Tls, XRoadSender, limits};
+use super::{AccessSettings, ManagementSettings, Network, Secret, TlsSettings, XRoadSender, limits};
 use certificate::search::limits::{COUNT_DEFAULT, COUNT_MAX};
 
 /// All settings. Their meaning stands in `hcert.toml`.
@@ -14,26 +14,26 @@ pub struct Config {
     /// Where these come from, if from a file.
     #[serde(skip)]
     pub file: Option<SettingsFile>,
-    pub server: Server,
-    pub tls: Tls,
-    pub storage: Storage,
-    pub search: Search,
-    pub certificate: Certificate,
+    pub server: ServerSettings,
+    pub tls: TlsSettings,
+    pub storage: StorageSettings,
+    pub search: SearchSettings,
+    pub certificate: CertificateSettings,
     pub validation: Validation,
-    pub audit: Audit,
-    pub backup: Backup,
-    pub registry: Registry,
-    pub access: Access,
-    pub x_road: XRoad,
+    pub audit: AuditSettings,
+    pub backup: BackupSettings,
+    pub registry: RegistrySettings,
+    pub access: AccessSettings,
+    pub x_road: XRoadSettings,
     pub namespaces: Namespaces,
-    pub management: Management,
-    pub log: Log,
+    pub management: ManagementSettings,
+    pub log: LogSettings,
 }
 
 /// `[server]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Server {
+pub struct ServerSettings {
     pub listen: String,
     /// Without a slash at the end; empty for the root.
     pub base_path: String,
@@ -75,16 +75,16 @@ pub enum FullUrl {
 /// `[storage]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Storage {
+pub struct StorageSettings {
     pub data: PathBuf,
     pub cache_mb: usize,
-    pub quick_repair: QuickRepair,
+    pub quick_repair: QuickRepairSetting,
 }
 
 /// Whether commits keep what a quick start after a crash needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum QuickRepair {
+pub enum QuickRepairSetting {
     /// By the size of the file.
     #[default]
     Auto,
@@ -95,7 +95,7 @@ pub enum QuickRepair {
 /// `[search]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Search {
+pub struct SearchSettings {
     pub count_default: u32,
     pub count_max: u32,
     pub link_minutes: u32,
@@ -104,7 +104,7 @@ pub struct Search {
 /// `[certificate]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Certificate {
+pub struct CertificateSettings {
     pub unique_number: bool,
     /// Contract 8.7.
     pub final_must_be_usable: bool,
@@ -121,7 +121,7 @@ pub struct Validation {
 /// `[audit]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Audit {
+pub struct AuditSettings {
     /// Of each file, one of which lies ready. Contract 7.8.
     pub file_mb: u64,
     /// 0: for ever.
@@ -131,7 +131,7 @@ pub struct Audit {
 /// `[backup]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Backup {
+pub struct BackupSettings {
     /// Unset: no backups by the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
@@ -149,7 +149,7 @@ pub struct Backup {
 /// `[registry]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Registry {
+pub struct RegistrySettings {
     pub mode: RegistryMode,
     pub external_reference_system: String,
     /// Unset: made up by `hcert dev`, off in `hcert serve`.
@@ -160,7 +160,7 @@ pub struct Registry {
     pub samples: Option<bool>,
     pub required_headers: Vec<String>,
     pub fault: Vec<FaultRule>,
-    pub remote: Remote,
+    pub remote: RemoteSettings,
 }
 
 /// `[[registry.fault]]`: calls that the registry is to fail. Exactly one of `identifier` and `path` is there. Contract 6.4.
@@ -210,7 +210,7 @@ pub enum PopulationRegister {
 /// `[registry.remote]`: the way to the registry of another system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Remote {
+pub struct RemoteSettings {
     /// Without a slash at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -221,7 +221,7 @@ pub struct Remote {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
     pub callers_token: CallersToken,
-    pub exchange: Exchange,
+    pub exchange: ExchangeSettings,
     pub timeout_ms: u64,
     pub deadline_ms: u64,
     pub tries: u32,
@@ -247,7 +247,7 @@ pub enum CallersToken {
 /// `[registry.remote.exchange]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Exchange {
+pub struct ExchangeSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,7 +263,7 @@ pub struct Exchange {
 /// `[x_road]`: what stands below `/r1`. Contract 1.4.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct XRoad {
+pub struct XRoadSettings {
     pub subsystems: Vec<String>,
     pub fhir_service: String,
     pub token_service: String,
@@ -306,23 +306,23 @@ impl Namespaces {
 /// `[log]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     pub level: Level,
     /// Of successful answers one in so many has a line.
     pub sample: u32,
-    pub format: Format,
+    pub format: LogFormat,
 }
 
-impl Default for Log {
+impl Default for LogSettings {
     fn default() -> Self {
-        Log { level: Level::default(), sample: 1, format: Format::default() }
+        LogSettings { level: Level::default(), sample: 1, format: LogFormat::default() }
     }
 }
 
 /// How lines of the log are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum LogFormat {
     /// In words on a terminal, else as JSON.
     #[default]
     Auto,
@@ -356,9 +356,9 @@ impl Level {
     }
 }
 
-impl Default for Server {
+impl Default for ServerSettings {
     fn default() -> Self {
-        Server {
+        ServerSettings {
             listen: "127.0.0.1:8080".to_owned(),
             base_path: "/fhir".to_owned(),
             base_url: None,
@@ -383,27 +383,31 @@ impl Default for Server {
     }
 }
 
-impl Default for Storage {
+impl Default for StorageSettings {
     fn default() -> Self {
-        Storage { data: PathBuf::from("hcert-data"), cache_mb: limits::CACHE_MB, quick_repair: QuickRepair::Auto }
+        StorageSettings {
+            data: PathBuf::from("hcert-data"),
+            cache_mb: limits::CACHE_MB,
+            quick_repair: QuickRepairSetting::Auto,
+        }
     }
 }
 
-impl Default for Search {
+impl Default for SearchSettings {
     fn default() -> Self {
-        Search { count_default: COUNT_DEFAULT, count_max: COUNT_MAX, link_minutes: limits::LINK_MINUTES }
+        SearchSettings { count_default: COUNT_DEFAULT, count_max: COUNT_MAX, link_minutes: limits::LINK_MINUTES }
     }
 }
 
-impl Default for Audit {
+impl Default for AuditSettings {
     fn default() -> Self {
-        Audit { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
+        AuditSettings { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
     }
 }
 
-impl Default for Backup {
+impl Default for BackupSettings {
     fn default() -> Self {
-        Backup {
+        BackupSettings {
             folder: None,
             every_minutes: limits::BACKUP_EVERY_MINUTES,
             full_every: limits::BACKUP_FULL_EVERY,
@@ -414,23 +418,23 @@ impl Default for Backup {
     }
 }
 
-impl Default for Registry {
+impl Default for RegistrySettings {
     fn default() -> Self {
-        Registry {
+        RegistrySettings {
             mode: RegistryMode::Embedded,
             external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(),
             population_register: None,
             samples: None,
             required_headers: Vec::new(),
             fault: Vec::new(),
-            remote: Remote::default(),
+            remote: RemoteSettings::default(),
         }
     }
 }
 
-impl Default for XRoad {
+impl Default for XRoadSettings {
     fn default() -> Self {
-        XRoad {
+        XRoadSettings {
             subsystems: vec!["tis".to_owned()],
             fhir_service: "fhir".to_owned(),
             token_service: "auth".to_owned(),
@@ -440,15 +444,15 @@ impl Default for XRoad {
     }
 }
 
-impl Default for Remote {
+impl Default for RemoteSettings {
     fn default() -> Self {
-        Remote {
+        RemoteSettings {
             address: None,
             ca_file: None,
             token: None,
             token_file: None,
             callers_token: CallersToken::default(),
-            exchange: Exchange::default(),
+            exchange: ExchangeSettings::default(),
             timeout_ms: limits::REGISTRY_TIMEOUT_MS,
             deadline_ms: limits::REGISTRY_DEADLINE_MS,
             tries: limits::REGISTRY_TRIES,

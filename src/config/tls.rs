@@ -9,7 +9,7 @@ use super::XRoadSender;
 /// `[tls]`. Without a certificate there is no TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tls {
+pub struct TlsSettings {
     /// PEM; the service's own certificate first, those between it and its authority behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub enum ClientAuth {
     Required,
 }
 
-impl Tls {
+impl TlsSettings {
     pub fn is_on(&self) -> bool {
         self.certificate.is_some()
     }
@@ -58,7 +58,7 @@ impl Tls {
 }
 
 /// What is wrong with the section as a whole, beside whom X-Road comes from and whether a proxy does TLS.
-pub(super) fn problems(tls: &Tls, senders: &[XRoadSender], plain_behind_proxy: bool) -> Vec<String> {
+pub(super) fn problems(tls: &TlsSettings, senders: &[XRoadSender], plain_behind_proxy: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if tls.certificate.is_some() != tls.key.is_some() {
         problems.push("tls.certificate and tls.key are needed together".to_owned());

@@ -2,21 +2,21 @@
 //!
 //! Source: specification, section 2; the guide's profiles; namespaces of Contract 1.1.
 
-use super::calendar::{Day, Moment};
-use super::composition::{Category, Certificate, Decision, Purpose, decision_text};
+use super::calendar::{Day, LocalMoment};
+use super::composition::{Category, DrawPurpose, FitnessDecision, PlannedCertificate, decision_text};
 use super::digits::{number, padded};
 use super::phrases::{self, Topic};
 
 /// What the service puts before a body it serves.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct ServedHead {
     pub version: u32,
-    pub last_updated: Moment,
+    pub last_updated: LocalMoment,
 }
 
 /// A body under way: the certificate, the step whose version is shown, and what that version holds.
-pub(super) struct Body<'a> {
-    pub certificate: &'a Certificate,
+pub(super) struct CorpusBody<'a> {
+    pub certificate: &'a PlannedCertificate,
     /// Index of the step.
     pub at: usize,
     pub contents: Contents,
@@ -38,9 +38,9 @@ pub(super) struct Contents {
 }
 
 /// Appends the resource as it stands after step `at`: as a client sends it, or with the head as the service serves it.
-pub(super) fn write(certificate: &Certificate, at: usize, head: Option<Head>, out: &mut String) {
+pub(super) fn write(certificate: &PlannedCertificate, at: usize, head: Option<ServedHead>, out: &mut String) {
     let contents = Contents::of(certificate, at);
-    let mut body = Body { certificate, at, contents, out };
+    let mut body = CorpusBody { certificate, at, contents, out };
     body.head(head);
     body.narrative();
     body.contained();
@@ -50,13 +50,13 @@ pub(super) fn write(certificate: &Certificate, at: usize, head: Option<Head>, ou
 }
 
 impl Contents {
-    fn of(certificate: &Certificate, at: usize) -> Contents {
-        let mut random = certificate.random(Purpose::Contents);
+    fn of(certificate: &PlannedCertificate, at: usize) -> Contents {
+        let mut random = certificate.random(DrawPurpose::Contents);
         let mut up_to = |most: u64| 1 + random.below(most) as u8;
         let (restrictions, risk_factors, conditions) = (up_to(3), up_to(3), up_to(2));
         let occupational = certificate.category == Category::Occupational;
         let decided = certificate.decided(at);
-        let limited = decided && certificate.decision == Decision::FitWithLimits;
+        let limited = decided && certificate.decision == FitnessDecision::FitWithLimits;
         Contents {
             decided,
             restrictions: if limited { restrictions } else { 0 },
@@ -70,18 +70,18 @@ impl Contents {
     }
 }
 
-impl Body<'_> {
+impl CorpusBody<'_> {
     pub(super) fn push(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
     /// A free text of the certificate; the same one in every version, unless `changes` tells it from those before.
     pub(super) fn text(&mut self, topic: Topic, place: u8, changes: u8) {
-        let mut random = self.certificate.random(Purpose::Text(topic, place, changes));
+        let mut random = self.certificate.random(DrawPurpose::Text(topic, place, changes));
         phrases::write(self.out, topic, self.certificate.date(0).day, &mut random);
     }
 
-    fn head(&mut self, head: Option<Head>) {
+    fn head(&mut self, head: Option<ServedHead>) {
         self.push(r#"{"resourceType":"Composition","#);
         if let Some(head) = head {
             self.push(r#""id":""#);
@@ -172,7 +172,7 @@ impl Body<'_> {
             self.push(r#""event":[{"period":{"start":""#);
             self.end_of_period(first, 0);
             self.push(r#"","end":""#);
-            self.end_of_period(last, Moment::LAST_SECOND);
+            self.end_of_period(last, LocalMoment::LAST_SECOND);
             self.push(r#""}}],"#);
         }
     }
@@ -187,7 +187,7 @@ impl Body<'_> {
     }
 }
 
-impl Certificate {
+impl PlannedCertificate {
     /// `TT-2025-0000017`
     pub(super) fn write_identifier(&self, out: &mut String) {
         out.push_str("TT-");

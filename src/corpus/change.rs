@@ -2,20 +2,20 @@
 
 use super::body;
 use super::calendar::Tick;
-use super::composition::Certificate;
+use super::composition::PlannedCertificate;
 use super::facts::Facts;
-use super::history::Step;
+use super::history::LifeStep;
 use certificate::{Id, State, Version};
 
 /// One change: a new version of a certificate, or its deletion.
 #[derive(Clone, Debug)]
-pub struct Change {
-    pub(super) certificate: Certificate,
+pub struct CorpusChange {
+    pub(super) certificate: PlannedCertificate,
     pub(super) at: usize,
     pub(super) stamp: Tick,
 }
 
-impl Change {
+impl CorpusChange {
     pub fn id(&self) -> Id {
         Id::new(self.certificate.number).expect("numbers count from 1")
     }
@@ -25,7 +25,7 @@ impl Change {
     }
 
     /// What was done to the certificate.
-    pub fn step(&self) -> Step {
+    pub fn step(&self) -> LifeStep {
         self.certificate.steps[self.at]
     }
 
@@ -47,7 +47,7 @@ impl Change {
     /// Appends the resource as the service serves it, minified. Nothing is appended for a deletion, which has none.
     pub fn write_resource(&self, out: &mut String) {
         if self.state() != State::Deleted {
-            let head = body::Head { version: self.version().get(), last_updated: self.stamp.moment() };
+            let head = body::ServedHead { version: self.version().get(), last_updated: self.stamp.moment() };
             body::write(&self.certificate, self.at, Some(head), out);
         }
     }

@@ -1,11 +1,11 @@
 //! One certificate with all that is decided about it, before a letter is written.
 
-use super::calendar::{Day, Moment, Tick};
-use super::history::{self, STEPS_MAX, Step};
+use super::calendar::{Day, LocalMoment, Tick};
+use super::history::{self, LifeStep, STEPS_MAX};
 use super::organisations::{self, EMPLOYERS, INSTITUTIONS, Organisation};
 use super::people::{self, PRACTITIONERS, Person};
 use super::phrases::Topic;
-use super::random::Random;
+use super::random::RandomStream;
 use certificate::Profile;
 use certificate::State;
 
@@ -55,7 +55,7 @@ pub enum Declaration {
 
 /// The practitioner's decision. The negative code for drivers is not public, so only occupational ones are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum FitnessDecision {
     Fit,
     FitWithLimits,
     Unfit,
@@ -63,14 +63,14 @@ pub(super) enum Decision {
 
 /// How many certificates of a corpus share how much time and how many patients.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct CorpusScale {
     pub seed: u64,
     pub count: u64,
 }
 
 /// A certificate as it was planned; its versions differ in the step they show.
 #[derive(Clone, Debug)]
-pub(super) struct Certificate {
+pub(super) struct PlannedCertificate {
     pub seed: u64,
     /// From 1, in the order of creation.
     pub number: u64,
@@ -78,11 +78,11 @@ pub(super) struct Certificate {
     pub patient: u64,
     pub practitioner: u64,
     pub employer: Option<u64>,
-    pub decision: Decision,
+    pub decision: FitnessDecision,
     pub shortened: bool,
     /// Months of validity.
     pub months: u32,
-    pub steps: &'static [Step],
+    pub steps: &'static [LifeStep],
     ticks: [Tick; STEPS_MAX],
 }
 
@@ -98,7 +98,7 @@ const OVERTAKEN_MAX: u64 = 65_536;
 
 /// What a random number is drawn for. Each purpose has its own stream, so that one more draw here changes nothing there.
 #[derive(Clone, Copy)]
-pub(super) enum Purpose {
+pub(super) enum DrawPurpose {
     Plan,
     Declaration,
     Contents,
@@ -107,31 +107,31 @@ pub(super) enum Purpose {
     Text(Topic, u8, u8),
 }
 
-impl Purpose {
-    fn random(self, seed: u64, number: u64) -> Random {
+impl DrawPurpose {
+    fn random(self, seed: u64, number: u64) -> RandomStream {
         let purpose = match self {
-            Purpose::Plan => 0,
-            Purpose::Declaration => 1,
-            Purpose::Contents => 2,
-            Purpose::Issued => 3,
-            Purpose::Text(topic, place, changes) => {
+            DrawPurpose::Plan => 0,
+            DrawPurpose::Declaration => 1,
+            DrawPurpose::Contents => 2,
+            DrawPurpose::Issued => 3,
+            DrawPurpose::Text(topic, place, changes) => {
                 (1 << 23) | (u64::from(changes) << 16) | (u64::from(place) << 8) | topic as u64
             }
         };
-        Random::new(seed, (number << 24) | purpose)
+        RandomStream::new(seed, (number << 24) | purpose)
     }
 }
 
-impl Scale {
+impl CorpusScale {
     /// Patients the certificates are spread over by chance: five certificates for each on average.
     pub(super) fn patients(self) -> u64 {
         self.count.div_ceil(5)
     }
 
     /// Certificate `number`, from 1.
-    pub(super) fn certificate(self, number: u64) -> Certificate {
-        let Scale { seed, count } = self;
-        let mut random = Purpose::Plan.random(seed, number);
+    pub(super) fn certificate(self, number: u64) -> PlannedCertificate {
+        let CorpusScale { seed, count } = self;
+        let mut random = DrawPurpose::Plan.random(seed, number);
         let slot = (SPAN / count).max(1);
         let created = Tick((number - 1) * slot + random.below(slot));
         let patient = random.below(self.patients());
@@ -147,19 +147,19 @@ impl Scale {
             _ => Category::Occupational,
         };
         let decision = match (category, random.below(100)) {
-            (Category::Occupational, 0..6) => Decision::Unfit,
-            (Category::Occupational, 6..50) => Decision::FitWithLimits,
-            (Category::DriverGroupI | Category::DriverGroupII, 0..30) => Decision::FitWithLimits,
-            _ => Decision::Fit,
+            (Category::Occupational, 0..6) => FitnessDecision::Unfit,
+            (Category::Occupational, 6..50) => FitnessDecision::FitWithLimits,
+            (Category::DriverGroupI | Category::DriverGroupII, 0..30) => FitnessDecision::FitWithLimits,
+            _ => FitnessDecision::Fit,
         };
-        let shortened = decision != Decision::Unfit && random.percent(15);
+        let shortened = decision != FitnessDecision::Unfit && random.percent(15);
         let years = match category {
             Category::DriverGroupI => 10,
             Category::DriverGroupII => 5,
             Category::Occupational => 1 + random.below(3) as u32,
         };
         let months = if shortened { 12 + random.below(u64::from(12 * years - 11)) as u32 } else { 12 * years };
-        Certificate {
+        PlannedCertificate {
             seed,
             number,
             category,
@@ -175,8 +175,8 @@ impl Scale {
     }
 }
 
-impl Certificate {
-    pub(super) fn random(&self, purpose: Purpose) -> Random {
+impl PlannedCertificate {
+    pub(super) fn random(&self, purpose: DrawPurpose) -> RandomStream {
         purpose.random(self.seed, self.number)
     }
 
@@ -208,7 +208,7 @@ impl Certificate {
 
     /// One of six rests on a document from outside; one of twenty shares its declaration with the certificate before it.
     pub(super) fn declaration(&self) -> Declaration {
-        let mut random = self.random(Purpose::Declaration);
+        let mut random = self.random(DrawPurpose::Declaration);
         match random.below(60) {
             0..10 => {
                 let prefix = random.pick(&["PABER", "TD", "HDK", "VÄLIS"]);
@@ -227,19 +227,19 @@ impl Certificate {
 
     /// How many of the steps up to this one changed the completed certificate.
     pub(super) fn changes(&self, at: usize) -> u8 {
-        self.steps[..=at].iter().filter(|step| **step == Step::Change).count() as u8
+        self.steps[..=at].iter().filter(|step| **step == LifeStep::Change).count() as u8
     }
 
     /// `Composition.date`: a little before the step that created or completed it reached the service.
-    pub(super) fn date(&self, at: usize) -> Moment {
-        let completed = (1..=at).rev().find(|at| self.steps[*at] == Step::Complete).unwrap_or(0);
-        let seconds = self.random(Purpose::Issued).below(120) as u32;
+    pub(super) fn date(&self, at: usize) -> LocalMoment {
+        let completed = (1..=at).rev().find(|at| self.steps[*at] == LifeStep::Complete).unwrap_or(0);
+        let seconds = self.random(DrawPurpose::Issued).below(120) as u32;
         self.tick(completed).moment().earlier(seconds)
     }
 
     /// First and last day of the validity, when there is one. A change prolongs it by a month.
     pub(super) fn validity(&self, at: usize) -> Option<(Day, Day)> {
-        let valid = self.decided(at) && self.decision != Decision::Unfit;
+        let valid = self.decided(at) && self.decision != FitnessDecision::Unfit;
         valid.then(|| {
             let first = self.date(at).day;
             let months = if self.shortened { self.months + u32::from(self.changes(at)) } else { self.months };
@@ -249,12 +249,12 @@ impl Certificate {
 }
 
 /// The decision in Estonian words.
-pub(super) fn decision_text(category: Category, decision: Decision) -> &'static str {
+pub(super) fn decision_text(category: Category, decision: FitnessDecision) -> &'static str {
     match (category == Category::Occupational, decision) {
-        (true, Decision::Fit) => "Sobib töötama",
-        (true, Decision::FitWithLimits) => "Sobib töötama piirangutega",
-        (true, Decision::Unfit) => "Ei sobi töötama",
-        (false, Decision::FitWithLimits) => "Sobib mootorsõidukit juhtima piirangutega",
+        (true, FitnessDecision::Fit) => "Sobib töötama",
+        (true, FitnessDecision::FitWithLimits) => "Sobib töötama piirangutega",
+        (true, FitnessDecision::Unfit) => "Ei sobi töötama",
+        (false, FitnessDecision::FitWithLimits) => "Sobib mootorsõidukit juhtima piirangutega",
         (false, _) => "Sobib mootorsõidukit juhtima",
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! Source: Contract 4.1; FHIR R5 `http.html#history`.
 
-use super::change::Change;
+use super::change::CorpusChange;
 use super::digits::number;
-use super::history::Step;
+use super::history::LifeStep;
 
-impl Change {
+impl CorpusChange {
     /// Appends one entry of a history Bundle, minified, without a line's end: the format of export and import.
     pub fn write_entry(&self, out: &mut String) {
         let (method, status) = match self.step() {
-            Step::Draft | Step::Issue => ("POST", "201"),
-            Step::Save | Step::Complete | Step::Change | Step::Suspend | Step::Cancel => ("PUT", "200"),
-            Step::Delete => ("DELETE", "204"),
+            LifeStep::Draft | LifeStep::Issue => ("POST", "201"),
+            LifeStep::Save | LifeStep::Complete | LifeStep::Change | LifeStep::Suspend | LifeStep::Cancel => {
+                ("PUT", "200")
+            }
+            LifeStep::Delete => ("DELETE", "204"),
         };
         let id = self.id().get();
         out.push_str(r#"{"fullUrl":"Composition/"#);

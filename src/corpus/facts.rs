@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::composition::{Category, Certificate, Declaration};
+use super::composition::{Category, Declaration, PlannedCertificate};
 use crate::registry::PersonalCode;
 use certificate::State;
 
@@ -33,7 +33,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(certificate: &Certificate, at: usize) -> Facts {
+    pub(super) fn of(certificate: &PlannedCertificate, at: usize) -> Facts {
         let state = certificate.steps[at].state();
         let shown = if state == State::Deleted { at - 1 } else { at };
         let mut identifier = String::new();

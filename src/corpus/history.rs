@@ -1,13 +1,13 @@
 //! The lives a certificate can lead, from its creation to where it stands at the end.
 
 use super::calendar::Tick;
-use super::random::Random;
+use super::random::RandomStream;
 use certificate::State;
 use certificate::transition::{Need, Trigger};
 
 /// One change of a certificate, leading to one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LifeStep {
     /// POST of a draft.
     Draft,
     /// POST of a completed certificate.
@@ -24,75 +24,75 @@ pub enum Step {
 }
 
 /// How many of a hundred certificates live so, and the steps of such a life.
-pub(super) struct History {
+pub(super) struct LifePattern {
     pub share: u64,
-    pub steps: &'static [Step],
+    pub steps: &'static [LifeStep],
 }
 
-const fn row(share: u64, steps: &'static [Step]) -> History {
-    History { share, steps }
+const fn row(share: u64, steps: &'static [LifeStep]) -> LifePattern {
+    LifePattern { share, steps }
 }
 
 /// Shares add up to 100; together they make 1.38 versions a certificate.
 #[rustfmt::skip]
-pub(super) const HISTORIES: &[History] = &[
-    row(60, &[Step::Issue]),
-    row(12, &[Step::Draft, Step::Complete]),
-    row( 2, &[Step::Draft, Step::Save, Step::Complete]),
-    row( 6, &[Step::Issue, Step::Change]),
-    row( 1, &[Step::Issue, Step::Change, Step::Change]),
-    row( 7, &[Step::Draft]),
-    row( 2, &[Step::Draft, Step::Save]),
-    row( 2, &[Step::Draft, Step::Delete]),
-    row( 3, &[Step::Issue, Step::Suspend]),
-    row( 1, &[Step::Issue, Step::Change, Step::Suspend]),
-    row( 3, &[Step::Issue, Step::Cancel]),
-    row( 1, &[Step::Issue, Step::Suspend, Step::Cancel]),
+pub(super) const HISTORIES: &[LifePattern] = &[
+    row(60, &[LifeStep::Issue]),
+    row(12, &[LifeStep::Draft, LifeStep::Complete]),
+    row( 2, &[LifeStep::Draft, LifeStep::Save, LifeStep::Complete]),
+    row( 6, &[LifeStep::Issue, LifeStep::Change]),
+    row( 1, &[LifeStep::Issue, LifeStep::Change, LifeStep::Change]),
+    row( 7, &[LifeStep::Draft]),
+    row( 2, &[LifeStep::Draft, LifeStep::Save]),
+    row( 2, &[LifeStep::Draft, LifeStep::Delete]),
+    row( 3, &[LifeStep::Issue, LifeStep::Suspend]),
+    row( 1, &[LifeStep::Issue, LifeStep::Change, LifeStep::Suspend]),
+    row( 3, &[LifeStep::Issue, LifeStep::Cancel]),
+    row( 1, &[LifeStep::Issue, LifeStep::Suspend, LifeStep::Cancel]),
 ];
 
 /// Longest life of the table, in steps.
 pub(super) const STEPS_MAX: usize = 3;
 
-impl Step {
+impl LifeStep {
     /// What the step asks of the service, as the table of transitions knows it.
     pub fn request(self) -> (Trigger, Need) {
         match self {
-            Step::Draft => (Trigger::Create, Need::Preliminary),
-            Step::Issue => (Trigger::Create, Need::Final),
-            Step::Save => (Trigger::Update, Need::Preliminary),
-            Step::Complete => (Trigger::Update, Need::Final),
-            Step::Change => (Trigger::Update, Need::ChangeReason),
-            Step::Suspend => (Trigger::Suspend, Need::Reason),
-            Step::Cancel => (Trigger::Cancel, Need::Reason),
-            Step::Delete => (Trigger::Delete, Need::Nothing),
+            LifeStep::Draft => (Trigger::Create, Need::Preliminary),
+            LifeStep::Issue => (Trigger::Create, Need::Final),
+            LifeStep::Save => (Trigger::Update, Need::Preliminary),
+            LifeStep::Complete => (Trigger::Update, Need::Final),
+            LifeStep::Change => (Trigger::Update, Need::ChangeReason),
+            LifeStep::Suspend => (Trigger::Suspend, Need::Reason),
+            LifeStep::Cancel => (Trigger::Cancel, Need::Reason),
+            LifeStep::Delete => (Trigger::Delete, Need::Nothing),
         }
     }
 
     /// The state the step leads to.
     pub fn state(self) -> State {
         match self {
-            Step::Draft | Step::Save => State::Draft,
-            Step::Issue | Step::Complete | Step::Change => State::Completed,
-            Step::Suspend => State::Suspended,
-            Step::Cancel => State::Revoked,
-            Step::Delete => State::Deleted,
+            LifeStep::Draft | LifeStep::Save => State::Draft,
+            LifeStep::Issue | LifeStep::Complete | LifeStep::Change => State::Completed,
+            LifeStep::Suspend => State::Suspended,
+            LifeStep::Cancel => State::Revoked,
+            LifeStep::Delete => State::Deleted,
         }
     }
 
     /// Working time that passes before the step, at most: drafts are finished within a week, mistakes found within weeks.
     fn delay_max(self) -> u64 {
         match self {
-            Step::Draft | Step::Issue => 0,
-            Step::Save => 3 * Tick::HOUR,
-            Step::Complete => Tick::WEEK,
-            Step::Delete => 2 * Tick::WEEK,
-            Step::Change => 10 * Tick::WEEK,
-            Step::Suspend | Step::Cancel => 16 * Tick::WEEK,
+            LifeStep::Draft | LifeStep::Issue => 0,
+            LifeStep::Save => 3 * Tick::HOUR,
+            LifeStep::Complete => Tick::WEEK,
+            LifeStep::Delete => 2 * Tick::WEEK,
+            LifeStep::Change => 10 * Tick::WEEK,
+            LifeStep::Suspend | LifeStep::Cancel => 16 * Tick::WEEK,
         }
     }
 
     /// Working time between the step before and this one; short ones are likelier.
-    pub(super) fn delay(self, random: &mut Random) -> u64 {
+    pub(super) fn delay(self, random: &mut RandomStream) -> u64 {
         const MINUTE: u64 = Tick::HOUR / 60;
         match self.delay_max() {
             0 => 0,
@@ -102,7 +102,7 @@ impl Step {
 }
 
 /// A life out of the table, by its shares.
-pub(super) fn draw(random: &mut Random) -> &'static [Step] {
+pub(super) fn draw(random: &mut RandomStream) -> &'static [LifeStep] {
     let mut left = random.below(100);
     for history in HISTORIES {
         if left < history.share {

@@ -2,7 +2,7 @@
 //!
 //! A [`Corpus`] is the whole life of a store, change by change in the order of time, as an export would tell it. What a certificate
 //! is and how it lives follows from the seed and its number alone, so nothing has to be kept but the moments of changes to come. A
-//! [`Change`] is small; its body is written when it is asked for, and its [`Facts`] tell what a search should find, so that tests
+//! [`CorpusChange`] is small; its body is written when it is asked for, and its [`Facts`] tell what a search should find, so that tests
 //! and benches can compare without parsing.
 //!
 //! It is written in the default namespaces; [`Renaming`] puts others in their place.
@@ -31,11 +31,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use calendar::Tick;
-pub use change::Change;
+pub use change::CorpusChange;
 pub use composition::{Category, Declaration};
-use composition::{Certificate, Scale};
+use composition::{CorpusScale, PlannedCertificate};
 pub use facts::Facts;
-pub use history::Step;
+pub use history::LifeStep;
 pub use renaming::Renaming;
 
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
@@ -44,7 +44,7 @@ use crate::registry::PersonalCode;
 /// All changes of `count` certificates, in the order of time.
 #[derive(Clone, Debug)]
 pub struct Corpus {
-    scale: Scale,
+    scale: CorpusScale,
     /// Number of the next certificate to be created.
     next: u64,
     /// Changes to come of certificates that exist: when, which certificate, which of its steps. One for each certificate at most.
@@ -55,7 +55,7 @@ pub struct Corpus {
 /// A certificate of a corpus as a client would send it, not yet stored.
 #[derive(Clone, Debug)]
 pub struct Fresh {
-    certificate: Certificate,
+    certificate: PlannedCertificate,
 }
 
 /// A body to create a certificate with: a draft or a completed one, without `id` and version.
@@ -69,7 +69,7 @@ impl Corpus {
     /// `count` is kept between 1 and [`CORPUS_CERTIFICATES_MAX`].
     pub fn new(seed: u64, count: u64) -> Corpus {
         let count = count.clamp(1, CORPUS_CERTIFICATES_MAX);
-        Corpus { scale: Scale { seed, count }, next: 1, pending: BinaryHeap::new(), last: None }
+        Corpus { scale: CorpusScale { seed, count }, next: 1, pending: BinaryHeap::new(), last: None }
     }
 
     /// Certificate `number` (from 1) of this corpus at the moment of its creation.
@@ -88,9 +88,9 @@ impl Corpus {
 }
 
 impl Iterator for Corpus {
-    type Item = Change;
+    type Item = CorpusChange;
 
-    fn next(&mut self) -> Option<Change> {
+    fn next(&mut self) -> Option<CorpusChange> {
         let created = (self.next <= self.scale.count).then(|| self.scale.certificate(self.next));
         let due = self.pending.peek().map(|Reverse(change)| *change);
         let (certificate, at) = match (created, due) {
@@ -111,7 +111,7 @@ impl Iterator for Corpus {
         let planned = certificate.tick(at);
         let stamp = self.last.map_or(planned, |last| planned.max(Tick(last.0 + 1)));
         self.last = Some(stamp);
-        Some(Change { certificate, at, stamp })
+        Some(CorpusChange { certificate, at, stamp })
     }
 }
 

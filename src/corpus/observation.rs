@@ -2,8 +2,8 @@
 //!
 //! Codes are those the public guide shows; each Observation follows its profile.
 
-use super::body::Body;
-use super::composition::{Category, Decision, decision_text};
+use super::body::CorpusBody;
+use super::composition::{Category, FitnessDecision, decision_text};
 use super::digits::{number, padded};
 use super::phrases::Topic;
 
@@ -82,23 +82,23 @@ const JOBS: [&str; 2] = [
     r#"{"system":"https://fhir.ee/CodeSystem/ametite-klassifikaator","code":"22220101"}"#,
 ];
 
-fn decision_coding(category: Category, decision: Decision) -> &'static str {
+fn decision_coding(category: Category, decision: FitnessDecision) -> &'static str {
     match (category == Category::Occupational, decision) {
-        (true, Decision::Fit) => r#"{"system":"http://snomed.info/sct","code":"160926000"}"#,
-        (true, Decision::FitWithLimits) => {
+        (true, FitnessDecision::Fit) => r#"{"system":"http://snomed.info/sct","code":"160926000"}"#,
+        (true, FitnessDecision::FitWithLimits) => {
             r#"{"system":"http://snomed.info/sct","code":"225891002","display":"Fit for work with certain limitations"}"#
         }
-        (true, Decision::Unfit) => {
+        (true, FitnessDecision::Unfit) => {
             r#"{"system":"http://snomed.info/sct","code":"160910001","display":"Ei sobi töötama"}"#
         }
-        (false, Decision::FitWithLimits) => r#"{"system":"http://snomed.info/sct","code":"156861000181108"}"#,
+        (false, FitnessDecision::FitWithLimits) => r#"{"system":"http://snomed.info/sct","code":"156861000181108"}"#,
         (false, _) => {
             r#"{"system":"http://snomed.info/sct","code":"171353001","display":"Sobib mootorsõidukit juhtima"}"#
         }
     }
 }
 
-impl Body<'_> {
+impl CorpusBody<'_> {
     /// The list of contained resources, with a comma behind it.
     pub(super) fn contained(&mut self) {
         self.push(r#""contained":[{"resourceType":"PractitionerRole","id":"author","practitioner":{"reference":"Practitioner/"#);

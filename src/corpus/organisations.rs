@@ -1,7 +1,7 @@
 //! Institutions whose doctors write certificates, and employers whose people need them.
 
 use super::digits::padded;
-use super::random::Random;
+use super::random::RandomStream;
 use certificate::personal_code::check_digit;
 
 /// A registered body: its registry code and its name.
@@ -17,7 +17,7 @@ pub(super) const EMPLOYERS: u64 = 6_000;
 
 /// Institution by number, below [`INSTITUTIONS`]. Codes begin with 99, which the business register does not use.
 pub(super) fn institution(seed: u64, index: u64) -> Organisation {
-    let mut random = Random::new(seed, (index << 8) | 0x20);
+    let mut random = RandomStream::new(seed, (index << 8) | 0x20);
     Organisation {
         code: registry_code(9_900_000 + spread(seed, index, 100_000)),
         name: [random.pick(PLACES), " ", random.pick(PRACTICES)],
@@ -26,7 +26,7 @@ pub(super) fn institution(seed: u64, index: u64) -> Organisation {
 
 /// Employer by number, below [`EMPLOYERS`]. Codes begin with 18 or 19, which the business register does not use yet.
 pub(super) fn employer(seed: u64, index: u64) -> Organisation {
-    let mut random = Random::new(seed, (index << 8) | 0x21);
+    let mut random = RandomStream::new(seed, (index << 8) | 0x21);
     Organisation {
         code: registry_code(1_800_000 + spread(seed, index, 200_000)),
         name: [random.pick(FORMS), random.pick(FIRSTS), random.pick(TRADES)],
@@ -42,7 +42,7 @@ impl Organisation {
 /// Numbers below `end` in another order; different ones stay different. `end` is no multiple of the factor, a prime.
 fn spread(seed: u64, index: u64, end: u64) -> u64 {
     const FACTOR: u64 = 15_485_863;
-    (index * FACTOR + Random::new(seed, end).below(end)) % end
+    (index * FACTOR + RandomStream::new(seed, end).below(end)) % end
 }
 
 fn registry_code(seven: u64) -> u32 {

@@ -1,7 +1,7 @@
 //! Patients and practitioners, their names and personal codes.
 
 use super::calendar::Day;
-use super::random::Random;
+use super::random::RandomStream;
 use crate::registry::names::{FAMILY, FEMALE, MALE};
 use crate::registry::{PersonalCode, Sex};
 
@@ -34,13 +34,13 @@ fn person(seed: u64, group: u64, index: u64, first: Day, last: Day) -> Person {
     const SPREAD: u64 = 982_451_653;
     let days = (last.0 - first.0 + 1) as u64;
     let codes = 2 * days * SERIALS;
-    let offset = Random::new(seed, group).below(codes);
+    let offset = RandomStream::new(seed, group).below(codes);
     let place = (index % codes * SPREAD + offset) % codes;
     let birth = Day(first.0 + (place / 2 % days) as i32);
     let (sex, names) = if place.is_multiple_of(2) { (Sex::Male, MALE) } else { (Sex::Female, FEMALE) };
     let serial = (place / 2 / days) as u16;
     let code = PersonalCode::new(sex, birth.date(), serial).expect("births are of our time and serials below 1000");
-    let mut random = Random::new(seed, (index << 8) | 0x10 | group);
+    let mut random = RandomStream::new(seed, (index << 8) | 0x10 | group);
     Person { code, birth, given: random.pick(names), family: random.pick(FAMILY) }
 }
 

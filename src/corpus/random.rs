@@ -5,12 +5,12 @@
 
 /// A stream of random numbers. Streams of different keys have nothing to do with each other.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct RandomStream(u64);
 
-impl Random {
+impl RandomStream {
     /// The stream for one thing (`key`) under a seed.
-    pub(super) fn new(seed: u64, key: u64) -> Random {
-        Random(mix(seed ^ mix(key.wrapping_add(STEP))))
+    pub(super) fn new(seed: u64, key: u64) -> RandomStream {
+        RandomStream(mix(seed ^ mix(key.wrapping_add(STEP))))
     }
 
     fn next(&mut self) -> u64 {
@@ -55,13 +55,13 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         // First numbers of SplitMix64 from 1234567, as its author's test vectors give them.
-        let mut random = Random(1_234_567);
+        let mut random = RandomStream(1_234_567);
         assert_eq!([random.next(), random.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]
     fn numbers_stay_below_their_end_and_reach_all_of_them() {
-        let mut random = Random::new(1, 1);
+        let mut random = RandomStream::new(1, 1);
         let mut seen = [0; 7];
         for _ in 0..7_000 {
             seen[random.below(7) as usize] += 1;
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn streams_of_different_keys_and_seeds_differ() {
-        let first = |seed, key| Random::new(seed, key).next();
+        let first = |seed, key| RandomStream::new(seed, key).next();
         assert_ne!(first(1, 1), first(1, 2));
         assert_ne!(first(1, 1), first(2, 1));
         assert_ne!(first(1, 2), first(2, 1));

@@ -2,13 +2,13 @@
 //!
 //! Source: specification 2.5; the guide's profiles.
 
-use super::body::{Body, Contents};
-use super::composition::{Decision, Declaration};
+use super::body::{Contents, CorpusBody};
+use super::composition::{Declaration, FitnessDecision};
 use super::digits::number;
 use super::phrases::Topic;
 use certificate::State;
 
-impl Body<'_> {
+impl CorpusBody<'_> {
     /// The list of sections, the last element of a body.
     pub(super) fn sections(&mut self) {
         let Contents { decided, restrictions, risk_factors, conditions, .. } = self.contents;
@@ -23,7 +23,7 @@ impl Body<'_> {
         if decided && self.certificate.shortened {
             self.section("shortened-reason", Some((Topic::Shortened, 0)), &[]);
         }
-        if decided && self.certificate.decision == Decision::Unfit {
+        if decided && self.certificate.decision == FitnessDecision::Unfit {
             self.section("reject-reason", Some((Topic::Reject, changes)), &[]);
         }
         self.declaration();

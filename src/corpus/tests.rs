@@ -20,7 +20,7 @@ fn lines(seed: u64, count: u64) -> Vec<String> {
         .collect()
 }
 
-fn resource(change: &Change) -> Option<String> {
+fn resource(change: &CorpusChange) -> Option<String> {
     let mut out = String::new();
     change.write_resource(&mut out);
     Some(out).filter(|out| !out.is_empty())
@@ -243,15 +243,17 @@ fn narrative<'a>(section: &'a Json<'a>) -> &'a str {
 #[test]
 fn sections_of_reasons_stand_where_the_history_asks_for_them() {
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    let mut lives: HashMap<Id, Vec<Step>> = HashMap::new();
+    let mut lives: HashMap<Id, Vec<LifeStep>> = HashMap::new();
     for change in Corpus::new(13, 5_000) {
         let steps = lives.entry(change.id()).or_default();
         steps.push(change.step());
         let Some(body) = resource(&change) else { continue };
         let body = json::parse(body.as_bytes()).unwrap();
-        for (code, step) in
-            [("change-reason", Step::Change), ("suspend-reason", Step::Suspend), ("cancel-reason", Step::Cancel)]
-        {
+        for (code, step) in [
+            ("change-reason", LifeStep::Change),
+            ("suspend-reason", LifeStep::Suspend),
+            ("cancel-reason", LifeStep::Cancel),
+        ] {
             let found = section(&body, code);
             assert_eq!(found.is_some(), steps.contains(&step), "{code} after {steps:?}");
             if let Some(found) = found {
@@ -273,7 +275,7 @@ fn a_change_alters_more_than_its_reason() {
         let until = body.find(r#","section":["#).unwrap();
         let body = body[from..until].to_owned();
         let old = before.insert(change.id(), body.clone());
-        if change.step() == Step::Change && old.is_some_and(|old| old != body) {
+        if change.step() == LifeStep::Change && old.is_some_and(|old| old != body) {
             altered += 1;
         }
     }

@@ -8,7 +8,7 @@ use hyper::http::request::Parts;
 use super::handed_on::{CLIENT, ISSUE, USERID};
 use super::sender::Dropped;
 use crate::interaction::Instance;
-use crate::interaction::context::{Context, Event, From, HeaderText, Identity, Method};
+use crate::interaction::context::{AuditEvent, From, HeaderText, Identity, Method, RequestContext};
 
 /// Where a request comes from: `client` is the address that the log shows too. What X-Road's headers say is claimed; one with control
 /// characters, which is refused, is left out.
@@ -33,7 +33,7 @@ pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValu
 
 /// Notes the parameters of a request: those of its query, and those of its form. A search's say whom it was about, also when nothing was
 /// found.
-pub fn note_parameters(event: &mut Event, parts: &Parts, form: Option<String>) {
+pub fn note_parameters(event: &mut AuditEvent, parts: &Parts, form: Option<String>) {
     let query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
     event.query = match (query, form) {
         (Some(query), Some(form)) => Some(query + "&" + &form),
@@ -42,7 +42,7 @@ pub fn note_parameters(event: &mut Event, parts: &Parts, form: Option<String>) {
 }
 
 /// Notes what a path names that leads nowhere.
-pub fn note_path(event: &mut Event, kind: &str, id: &Instance) {
+pub fn note_path(event: &mut AuditEvent, kind: &str, id: &Instance) {
     match (kind, id.known()) {
         ("Composition", Some(id)) => event.entities.push((id, None)),
         ("Patient", _) => event.patients.push(id.to_string()),
@@ -51,7 +51,7 @@ pub fn note_path(event: &mut Event, kind: &str, id: &Instance) {
 }
 
 /// Notes who calls.
-pub fn name(event: &mut Event, identity: &Identity) {
+pub fn name(event: &mut AuditEvent, identity: &Identity) {
     event.method = Method::Token;
     event.who.person = Some(identity.person.clone());
     event.who.given_name.clone_from(&identity.given_name);
@@ -64,7 +64,7 @@ pub fn name(event: &mut Event, identity: &Identity) {
 }
 
 /// Writes what the trail will want to know into the context of a change, which keeps it with the change itself.
-pub fn keep(context: &mut Context, from: &From) {
+pub fn keep(context: &mut RequestContext, from: &From) {
     if context.who.trace.is_none() {
         return;
     }

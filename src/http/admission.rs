@@ -9,12 +9,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::body::BodyMemory;
-use super::clients::{ClientKey, Clients, CountedFor, Throttled, UnderWay};
-use super::load::{Counted, Load, count};
-use super::settings::Settings;
+use super::clients::{ClientKey, ClientRequest, ClientTable, CountedFor, Throttled};
+use super::load::{Counted, LoadCounters, count};
+use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
-use crate::interaction::{Turn, Turns};
+use crate::interaction::{HeavySearchPermit, Turns};
 use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
@@ -33,8 +33,8 @@ pub(super) struct Admission {
     patience: Duration,
     large_bodies: Turns,
     large_body_patience: Duration,
-    clients: Clients,
-    load: Arc<Load>,
+    clients: ClientTable,
+    load: Arc<LoadCounters>,
 }
 
 #[derive(Debug)]
@@ -51,9 +51,9 @@ pub(super) struct Admitted<'a> {
 }
 
 impl Admission {
-    pub(super) fn new(settings: &Settings, load: Arc<Load>) -> Admission {
+    pub(super) fn new(settings: &HttpSettings, load: Arc<LoadCounters>) -> Admission {
         let at_once = settings.requests_max;
-        let clients = Clients::new(
+        let clients = ClientTable::new(
             settings.requests_per_address_max,
             at_once,
             settings.requests_per_second,
@@ -71,12 +71,12 @@ impl Admission {
     ///
     /// # Errors
     /// 429
-    pub(super) fn begin(&self, counted: &CountedFor) -> Result<(UnderWay<'_>, Option<UnderWay<'_>>), Issue> {
+    pub(super) fn begin(&self, counted: &CountedFor) -> Result<(ClientRequest<'_>, Option<ClientRequest<'_>>), Issue> {
         let of_sender = counted.sender.map(|sender| self.begin_of(sender)).transpose()?;
         Ok((self.begin_of(counted.client)?, of_sender))
     }
 
-    fn begin_of(&self, key: ClientKey) -> Result<UnderWay<'_>, Issue> {
+    fn begin_of(&self, key: ClientKey) -> Result<ClientRequest<'_>, Issue> {
         self.clients.begin(key).map_err(|throttled| {
             count(&self.load.requests_throttled);
             let problem = match throttled {
@@ -108,7 +108,7 @@ impl Admission {
     ///
     /// # Errors
     /// 503: its turn does not come in time, or too many wait in the line of all.
-    pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<Turn, Issue> {
+    pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<HeavySearchPermit, Issue> {
         let _waiting = Counted::new(&self.load.requests_waiting);
         let share = client.map(|client| self.clients.large_bodies(client));
         let turn = async {
@@ -116,7 +116,7 @@ impl Admission {
                 Some(share) => share.acquire_owned().await.ok(),
                 None => None,
             };
-            Some(Turn::of((self.large_bodies.take().await.ok()?, share)))
+            Some(HeavySearchPermit::of((self.large_bodies.take().await.ok()?, share)))
         };
         timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
             count(&self.load.requests_refused);
@@ -158,7 +158,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    fn admission(patience: Duration, change: impl FnOnce(&mut Settings)) -> Admission {
+    fn admission(patience: Duration, change: impl FnOnce(&mut HttpSettings)) -> Admission {
         let mut settings = settings();
         change(&mut settings);
         Admission { patience, ..Admission::new(&settings, Arc::default()) }

@@ -20,18 +20,18 @@ const ANSWERS_SCARCE_MS: u64 = 1_000;
 #[derive(Debug)]
 pub(super) struct AnswerMemory {
     max: usize,
-    held: Mutex<Held>,
+    held: Mutex<AnswerPermit>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct AnswerPermit {
     bytes: usize,
     /// Those who hold some, by where their connection lies in memory.
-    holders: HashMap<usize, Holder>,
+    holders: HashMap<usize, PermitHolder>,
 }
 
 #[derive(Debug)]
-struct Holder {
+struct PermitHolder {
     seat: Arc<Seat>,
     bytes: usize,
     /// Bytes of each answer times the moment that it came at, summed.
@@ -82,7 +82,7 @@ impl AnswerMemory {
         }
         held.bytes += bytes;
         if let Some(seat) = seat {
-            let new = || Holder { seat: Arc::clone(seat), bytes: 0, moments: 0, is_cut: false };
+            let new = || PermitHolder { seat: Arc::clone(seat), bytes: 0, moments: 0, is_cut: false };
             let holder = held.holders.entry(key).or_insert_with(new);
             holder.bytes += bytes;
             holder.moments += product(bytes, now);
@@ -104,16 +104,16 @@ impl AnswerMemory {
     }
 
     /// What one connection may hold now.
-    fn share(&self, held: &Held) -> usize {
+    fn share(&self, held: &AnswerPermit) -> usize {
         (self.max - held.bytes) / ANSWERS_FREE_SHARE
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, AnswerPermit> {
         self.held.lock().expect("no holder of this lock can panic")
     }
 }
 
-impl Held {
+impl AnswerPermit {
     fn of(&self, key: usize) -> usize {
         self.holders.get(&key).map_or(0, |holder| holder.bytes)
     }
@@ -132,7 +132,7 @@ impl Held {
     }
 }
 
-impl Holder {
+impl PermitHolder {
     /// Bytes times the milliseconds that each was held for.
     fn cost(&self, now: u64) -> u128 {
         product(self.bytes, now).saturating_sub(self.moments)

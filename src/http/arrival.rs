@@ -8,21 +8,21 @@ use hyper::http::request::Parts;
 use tokio::time::Instant as Deadline;
 
 use super::clients::CountedFor;
-use super::media::{self, Media};
+use super::media::{self, MediaTypes};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::seat::Seat;
-use super::settings::Settings;
-use super::wanted::Wanted;
-use super::x_road::{self, Fault, Place};
+use super::settings::HttpSettings;
+use super::wanted::AnswerForm;
+use super::x_road::{self, PathTarget, XRoadFault};
 use super::{account, guard, proxy, sender};
 use crate::interaction::Identity;
-use crate::interaction::context::{From, Met, Named};
+use crate::interaction::context::{From, NamedCollector, NamedKeys};
 use fhir::outcome::{Hcert, Issue};
 
 /// Where a request comes from.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct RequestOrigin {
     pub peer: Option<IpAddr>,
     /// Its connection, where it came by one.
     pub seat: Option<Arc<Seat>>,
@@ -32,7 +32,7 @@ pub struct Origin {
 pub struct Arrival {
     pub at: Instant,
     pub parts: Parts,
-    pub origin: Origin,
+    pub origin: RequestOrigin,
     pub route: Route,
     /// Bytes of the path that are the base path of a service of X-Road; nothing where the base path is the setting's.
     x_road_base: Option<usize>,
@@ -48,16 +48,16 @@ pub struct Arrival {
 const NO_DEADLINE: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// What else is known of a request, and what becomes known on its way. Its answer and its event are made of it, however it ends.
-pub struct Known {
+pub struct RequestFacts {
     /// The form that its answer is wanted in.
-    pub wanted: Wanted,
+    pub wanted: AnswerForm,
     /// Where it comes from, for the audit trail; nothing where none is kept.
     pub from: Option<From>,
     pub identity: Option<Arc<Identity>>,
     /// Whom its parameters name.
-    pub named: Named,
+    pub named: NamedKeys,
     /// Whom the interaction named beside them.
-    pub met: Option<Met>,
+    pub met: Option<NamedCollector>,
     /// The parameters that came in its body, as they were sent.
     pub form: Option<String>,
     /// When its client is told that it took too long.
@@ -65,37 +65,37 @@ pub struct Known {
 }
 
 /// What a query says of the answer itself, and its pairs.
-pub struct Query {
+pub struct RequestQuery {
     /// What is wrong with the request as a message of HTTP stands here too: it is told where a wrong query would be.
     pub pairs: Result<Vec<Pair>, Issue>,
-    pub media: Result<Media, Issue>,
+    pub media: Result<MediaTypes, Issue>,
     pub pretty: Result<bool, Issue>,
 }
 
 impl Arrival {
     /// Reads a head. `formed` says what is wrong with it as a message; `keeps_trail`, whether an audit trail is kept.
     pub fn read(
-        settings: &Settings,
+        settings: &HttpSettings,
         parts: Parts,
-        origin: Origin,
+        origin: RequestOrigin,
         formed: Result<(), Issue>,
         keeps_trail: bool,
-    ) -> (Arrival, Query, Known) {
+    ) -> (Arrival, RequestQuery, RequestFacts) {
         let at = Instant::now();
         let (path, method) = (parts.uri.path(), &parts.method);
         let gives_out_tokens = settings.tokens.as_ref().is_some_and(|tokens| tokens.are_given_out());
         let (route, x_road_base) = match x_road::place(settings, path) {
-            Place::Fhir(base) => {
+            PathTarget::Fhir(base) => {
                 let is_of_setting = !x_road::is_by(&parts);
                 (route::route(base, method, path), (!is_of_setting).then_some(base.len()))
             }
             // On a path of ours that is not there, our own words tell so; on one of X-Road, X-Road's.
-            Place::Token if gives_out_tokens || !x_road::is_by(&parts) => (Route::TokenService, None),
-            Place::Token => (Route::Fault(Fault::UnknownService), None),
-            Place::Fault(fault) => (Route::Fault(fault), None),
+            PathTarget::Token if gives_out_tokens || !x_road::is_by(&parts) => (Route::TokenService, None),
+            PathTarget::Token => (Route::Fault(XRoadFault::UnknownService), None),
+            PathTarget::Fault(fault) => (Route::Fault(fault), None),
         };
-        let mut query = Query::read(settings, &parts);
-        let mut wanted = Wanted::new(method, &parts.headers);
+        let mut query = RequestQuery::read(settings, &parts);
+        let mut wanted = AnswerForm::new(method, &parts.headers);
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
         wanted.x_road_id = x_road::id(&parts);
@@ -116,12 +116,13 @@ impl Arrival {
         };
         let patience = if arrival.may_change() { NO_DEADLINE } else { settings.request_timeout };
         let deadline = Deadline::now() + patience;
-        let known = Known { wanted, from, identity: None, named: Named::default(), met: None, form: None, deadline };
+        let known =
+            RequestFacts { wanted, from, identity: None, named: NamedKeys::default(), met: None, form: None, deadline };
         (arrival, query, known)
     }
 
     /// The base path that the request came by: the setting's, or one of X-Road.
-    pub fn base_path<'a>(&'a self, settings: &'a Settings) -> &'a str {
+    pub fn base_path<'a>(&'a self, settings: &'a HttpSettings) -> &'a str {
         self.x_road_base.map_or(&settings.base_path, |bytes| &self.parts.uri.path()[..bytes])
     }
 
@@ -131,8 +132,8 @@ impl Arrival {
     }
 }
 
-impl Query {
-    pub fn read(settings: &Settings, parts: &Parts) -> Query {
+impl RequestQuery {
+    pub fn read(settings: &HttpSettings, parts: &Parts) -> RequestQuery {
         let text = parts.uri.query().unwrap_or_default();
         let bytes_max = settings.query_bytes_max;
         let pairs = if text.len() > bytes_max {
@@ -141,6 +142,6 @@ impl Query {
             query::pairs(text)
         };
         let known = pairs.as_deref().unwrap_or_default();
-        Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
+        RequestQuery { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
 }

@@ -10,7 +10,7 @@ use hyper::body::{Body, Buf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::load::{Load, count};
+use super::load::{LoadCounters, count};
 use super::message::too_long;
 use super::settings::Patience;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
@@ -32,7 +32,7 @@ const LINGER_S: u64 = 5;
 
 /// Memory that is lent in pieces.
 #[derive(Clone, Debug)]
-pub(super) struct Memory(Arc<Semaphore>);
+pub(super) struct MemoryPool(Arc<Semaphore>);
 
 /// Bytes of a piece.
 const PIECE: usize = 4 * 1024;
@@ -40,8 +40,8 @@ const PIECE: usize = 4 * 1024;
 /// Memory for the bodies of requests, of all clients or of one. Large ones have theirs apart, since they wait for seconds.
 #[derive(Clone, Debug)]
 pub(super) struct BodyMemory {
-    small: Memory,
-    large: Memory,
+    small: MemoryPool,
+    large: MemoryPool,
 }
 
 /// Whether a body is one above [`LARGE_BODY_BYTES`].
@@ -56,12 +56,12 @@ pub(super) struct Lender<'a> {
     pub all: &'a BodyMemory,
     /// What its client may have of it, where that is bounded.
     pub share: Option<BodyMemory>,
-    pub load: &'a Load,
+    pub load: &'a LoadCounters,
 }
 
 /// A body and the memory it holds, given back when this is dropped.
 #[derive(Default)]
-pub(super) struct Received {
+pub(super) struct ReceivedBody {
     pub bytes: Vec<u8>,
     pub lent: Option<LentBody>,
 }
@@ -73,9 +73,9 @@ pub(super) struct LentBody {
     of_share: Option<OwnedSemaphorePermit>,
 }
 
-impl Memory {
-    pub(super) fn new(bytes: usize) -> Memory {
-        Memory(Arc::new(Semaphore::new(bytes / PIECE)))
+impl MemoryPool {
+    pub(super) fn new(bytes: usize) -> MemoryPool {
+        MemoryPool(Arc::new(Semaphore::new(bytes / PIECE)))
     }
 
     /// Lends `bytes`, where they are free.
@@ -93,22 +93,22 @@ impl Memory {
 impl BodyMemory {
     /// For all clients. `body_bytes_max`: of one body.
     pub(super) fn of_all(body_bytes_max: usize) -> BodyMemory {
-        let large = Memory::new(LARGE_BODIES_HELD * body_bytes_max);
-        BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_MAX), large }
+        let large = MemoryPool::new(LARGE_BODIES_HELD * body_bytes_max);
+        BodyMemory { small: MemoryPool::new(SMALL_BODIES_BYTES_MAX), large }
     }
 
     /// For one client.
     pub(super) fn of_client(body_bytes_max: usize) -> BodyMemory {
-        let large = Memory::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
-        BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
+        let large = MemoryPool::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
+        BodyMemory { small: MemoryPool::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
     }
 
-    /// As [`Memory::is_shared`].
+    /// As [`MemoryPool::is_shared`].
     pub(super) fn is_shared(&self) -> bool {
         self.small.is_shared() || self.large.is_shared()
     }
 
-    pub(super) fn of(&self, size: BodySize) -> &Memory {
+    pub(super) fn of(&self, size: BodySize) -> &MemoryPool {
         match size {
             BodySize::Small => &self.small,
             BodySize::Large => &self.large,
@@ -127,7 +127,7 @@ impl Lender<'_> {
     ///
     /// # Errors
     /// 429: its client has used up its share. 503: so have all clients together.
-    pub(super) fn lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Issue> {
+    pub(super) fn lend(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Issue> {
         self.try_lend(received, size, bytes).map_err(|full| {
             count(if full == Hcert::BodiesFull { &self.load.requests_refused } else { &self.load.requests_throttled });
             let issue = Issue::new(full);
@@ -136,7 +136,7 @@ impl Lender<'_> {
         })
     }
 
-    fn try_lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Hcert> {
+    fn try_lend(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Hcert> {
         received.lent.take_if(|lent| lent.size != size);
         let held = received.lent.as_ref().map_or(0, |lent| lent.of_all.num_permits() * PIECE);
         let missing = bytes.saturating_sub(held);
@@ -167,12 +167,12 @@ pub(super) async fn receive<B>(
     bytes_max: usize,
     patience: Patience,
     lender: &Lender<'_>,
-) -> Result<Received, Outcome>
+) -> Result<ReceivedBody, Outcome>
 where
     B: Body + Unpin,
     B::Error: ToString,
 {
-    let mut received = Received::default();
+    let mut received = ReceivedBody::default();
     let start = Instant::now();
     let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
     loop {
@@ -250,7 +250,7 @@ mod tests {
 
     /// Memory for so many pieces of small bodies, and for as many of large ones.
     fn memory(pieces: usize) -> BodyMemory {
-        BodyMemory { small: Memory::new(pieces * PIECE), large: Memory::new(pieces * PIECE) }
+        BodyMemory { small: MemoryPool::new(pieces * PIECE), large: MemoryPool::new(pieces * PIECE) }
     }
 
     async fn read_of(
@@ -259,13 +259,13 @@ mod tests {
         bytes_max: usize,
         all: &BodyMemory,
         share: Option<&BodyMemory>,
-    ) -> Result<Received, Hcert> {
+    ) -> Result<ReceivedBody, Hcert> {
         let mut body = Full::new(Bytes::from(vec![7; bytes]));
-        let lender = Lender { all, share: share.cloned(), load: &Load::default() };
+        let lender = Lender { all, share: share.cloned(), load: &LoadCounters::default() };
         receive(&mut body, length, bytes_max, PATIENCE, &lender).await.map_err(|outcome| outcome.leading())
     }
 
-    async fn read(bytes: usize, length: Option<u64>, memory: &BodyMemory) -> Result<Received, Hcert> {
+    async fn read(bytes: usize, length: Option<u64>, memory: &BodyMemory) -> Result<ReceivedBody, Hcert> {
         read_of(bytes, length, 10_000, memory, None).await
     }
 
@@ -290,7 +290,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_stalls_is_too_late() {
         let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
-        let lender = Lender { all: &memory(256), share: None, load: &Load::default() };
+        let lender = Lender { all: &memory(256), share: None, load: &LoadCounters::default() };
         let refusal = receive(&mut Stalled, None, 10, patience, &lender).await.map(|_| ()).unwrap_err();
         assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
@@ -306,7 +306,7 @@ mod tests {
         assert!(read(5_000, None, &memory).await.is_ok());
         // Announced and never sent.
         let mut silent = Full::new(Bytes::new());
-        let lender = Lender { all: &memory, share: None, load: &Load::default() };
+        let lender = Lender { all: &memory, share: None, load: &LoadCounters::default() };
         let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &lender).await.unwrap();
         assert_eq!((received.bytes.capacity(), memory.small.0.available_permits()), (0, 4));
     }
@@ -323,7 +323,7 @@ mod tests {
         // What first was a small one gives that back.
         let mut grown = small;
         drop(large);
-        let lender = Lender { all: &all, share: None, load: &Load::default() };
+        let lender = Lender { all: &all, share: None, load: &LoadCounters::default() };
         lender.lend(&mut grown, BodySize::Large, LARGE_BODY_BYTES + 1).unwrap();
         assert_eq!(
             (all.small.0.available_permits(), all.large.0.available_permits()),

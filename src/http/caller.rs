@@ -6,9 +6,9 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
 use super::route::Route;
-use super::settings::Settings;
-use crate::access::{Identity, Refused};
-use crate::interaction::{Context, Kind};
+use super::settings::HttpSettings;
+use crate::access::{Identity, RefusedToken};
+use crate::interaction::{InteractionKind, RequestContext};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Tells who calls; nothing where nobody has to say. `/metadata` and OPTIONS are open, and what they are sent is not looked at.
@@ -17,12 +17,12 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 /// 401: a token is needed and there is none, or the one that is there is refused, whether or not it is needed. 503: the keys of tokens
 /// are not known yet.
 pub(super) async fn identify(
-    settings: &Settings,
+    settings: &HttpSettings,
     route: &Route,
     headers: &HeaderMap,
 ) -> Result<Option<Arc<Identity>>, Outcome> {
     let is_open = match route {
-        Route::To(interaction) => interaction.kind() == Kind::Capabilities,
+        Route::To(interaction) => interaction.kind() == InteractionKind::Capabilities,
         route => *route == Route::Options,
     };
     if is_open {
@@ -36,9 +36,9 @@ pub(super) async fn identify(
         _ => return Ok(None),
     };
     if values.next().is_some() {
-        return Err(refusal(Refused::Repeated));
+        return Err(refusal(RefusedToken::Repeated));
     }
-    let value = std::str::from_utf8(value.as_bytes()).map_err(|_| refusal(Refused::NotBearer))?;
+    let value = std::str::from_utf8(value.as_bytes()).map_err(|_| refusal(RefusedToken::NotBearer))?;
     if let Some(identity) = tokens.known(value) {
         return Ok(Some(identity));
     }
@@ -47,7 +47,7 @@ pub(super) async fn identify(
 }
 
 /// Writes into the context who calls; a change keeps it.
-pub(super) fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
+pub(super) fn name(context: &mut RequestContext, identity: Option<Arc<Identity>>) {
     // Only a change has a trace.
     if let Some(identity) = identity.as_ref().filter(|_| context.who.trace.is_some()) {
         context.who.person = Some(identity.person.clone());
@@ -57,9 +57,9 @@ pub(super) fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
     context.identity = identity;
 }
 
-fn refusal(refused: Refused) -> Outcome {
+fn refusal(refused: RefusedToken) -> Outcome {
     match refused {
-        Refused::KeysUnavailable(cause) => Outcome::from(Hcert::TokenKeysUnavailable).because(cause),
+        RefusedToken::KeysUnavailable(cause) => Outcome::from(Hcert::TokenKeysUnavailable).because(cause),
         refused => {
             let issue = Issue::new(Hcert::TokenRefused).with("problem", refused.to_string()).at("http.authorization");
             Outcome::from(issue).because(refused.code())
@@ -74,19 +74,19 @@ mod tests {
 
     use super::*;
     use crate::access::Tokens;
-    use crate::access::token::Order;
+    use crate::access::token::TokenOrder;
     use crate::config::{AccessMode, Config};
     use crate::http::route::route;
-    use crate::interaction::context::Who;
+    use crate::interaction::context::Actor;
 
-    fn settings(tokens: Option<Tokens>, mode: AccessMode) -> Settings {
+    fn settings(tokens: Option<Tokens>, mode: AccessMode) -> HttpSettings {
         let mut config = Config::default();
         config.access.mode = mode;
-        let settings = Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
-        Settings { tokens: tokens.map(Arc::new), ..settings }
+        let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        HttpSettings { tokens: tokens.map(Arc::new), ..settings }
     }
 
-    async fn code(settings: &Settings, path: &str, values: &[&[u8]]) -> Result<Option<String>, Hcert> {
+    async fn code(settings: &HttpSettings, path: &str, values: &[&[u8]]) -> Result<Option<String>, Hcert> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
@@ -99,7 +99,7 @@ mod tests {
     async fn a_header_is_read_strictly_and_by_whom_it_names() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(&Config::default(), folder.path(), Arc::new(|| 0)).unwrap();
-        let order = Order { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..Order::default() };
+        let order = TokenOrder { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenOrder::default() };
         let issued = tokens.issue(&order).await.unwrap().unwrap();
         let right = format!("Bearer {}", issued.token);
         let settings = settings(Some(tokens), AccessMode::Developer);
@@ -133,12 +133,15 @@ mod tests {
             organization: Some("90006399".to_owned()),
             ..Identity::default()
         });
-        let mut change = Context { who: Who { trace: Some("r".to_owned()), ..Who::default() }, ..Context::default() };
+        let mut change = RequestContext {
+            who: Actor { trace: Some("r".to_owned()), ..Actor::default() },
+            ..RequestContext::default()
+        };
         name(&mut change, Some(identity.clone()));
         let who = &change.who;
         assert_eq!((who.person.as_deref(), who.role.as_deref()), (Some("37605030299"), Some("doctor nurse")));
         assert_eq!(who.organization.as_deref(), Some("90006399"));
-        let mut read = Context::default();
+        let mut read = RequestContext::default();
         name(&mut read, Some(identity.clone()));
         assert_eq!((read.who.person, read.identity), (None, Some(identity)));
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::body::{BodyMemory, Memory};
+use super::body::{BodyMemory, MemoryPool};
 use super::places::counted;
 use super::seat::now_ms;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
@@ -50,24 +50,24 @@ impl ClientKey {
 
 /// All clients that were here lately.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub(super) struct ClientTable {
     under_way_max: usize,
     /// Of a trusted sender, with all its clients.
     of_sender_max: usize,
     body_bytes_max: usize,
     /// 0: no bound.
     per_second: u32,
-    known: Mutex<HashMap<ClientKey, Client>>,
+    known: Mutex<HashMap<ClientKey, ClientEntry>>,
 }
 
 #[derive(Debug)]
-struct Client {
+struct ClientEntry {
     under_way: usize,
     /// Thousandths of requests that it may send at once, as it was at `moment`.
     credit: u64,
     moment: u64,
     /// What its answers are lent from, once one was large enough.
-    answers: Option<Memory>,
+    answers: Option<MemoryPool>,
     /// What its bodies are lent from, once it sent one.
     bodies: Option<BodyMemory>,
     /// Its share of the large bodies processed at once, once it sent one.
@@ -76,8 +76,8 @@ struct Client {
 
 /// A client's request under way, which ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay<'a> {
-    clients: &'a Clients,
+pub(super) struct ClientRequest<'a> {
+    clients: &'a ClientTable,
     key: ClientKey,
 }
 
@@ -90,20 +90,25 @@ pub(super) enum Throttled {
     PerSecond(u32),
 }
 
-impl Clients {
-    pub(super) fn new(under_way_max: usize, of_sender_max: usize, per_second: u32, body_bytes_max: usize) -> Clients {
-        Clients { under_way_max, of_sender_max, body_bytes_max, per_second, known: Mutex::default() }
+impl ClientTable {
+    pub(super) fn new(
+        under_way_max: usize,
+        of_sender_max: usize,
+        per_second: u32,
+        body_bytes_max: usize,
+    ) -> ClientTable {
+        ClientTable { under_way_max, of_sender_max, body_bytes_max, per_second, known: Mutex::default() }
     }
 
     /// Takes a request of a client.
     ///
     /// # Errors
     /// It is one too many.
-    pub(super) fn begin(&self, key: ClientKey) -> Result<UnderWay<'_>, Throttled> {
+    pub(super) fn begin(&self, key: ClientKey) -> Result<ClientRequest<'_>, Throttled> {
         self.begin_at(key, now_ms())
     }
 
-    fn begin_at(&self, key: ClientKey, now: u64) -> Result<UnderWay<'_>, Throttled> {
+    fn begin_at(&self, key: ClientKey, now: u64) -> Result<ClientRequest<'_>, Throttled> {
         // The rate is that of each client: a sender has as many as it has clients.
         let (max, has_rate) = match key {
             ClientKey::Sender(_) => (self.of_sender_max, false),
@@ -121,14 +126,14 @@ impl Clients {
             client.credit = client.credit.checked_sub(1_000).ok_or(Throttled::PerSecond(self.per_second))?;
         }
         client.under_way += 1;
-        Ok(UnderWay { clients: self, key })
+        Ok(ClientRequest { clients: self, key })
     }
 
     /// Lends memory for an answer until its client has read it, of the client's share.
     pub(super) fn lend(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut known = self.known();
         let client = self.client(&mut known, key, now_ms());
-        client.answers.get_or_insert_with(|| Memory::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
+        client.answers.get_or_insert_with(|| MemoryPool::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
     }
 
     /// The share of a client in the memory for bodies.
@@ -146,11 +151,16 @@ impl Clients {
         Arc::clone(share)
     }
 
-    fn client<'a>(&self, known: &'a mut HashMap<ClientKey, Client>, key: ClientKey, now: u64) -> &'a mut Client {
+    fn client<'a>(
+        &self,
+        known: &'a mut HashMap<ClientKey, ClientEntry>,
+        key: ClientKey,
+        now: u64,
+    ) -> &'a mut ClientEntry {
         if known.len() >= CLIENTS_MAX && !known.contains_key(&key) {
             self.forget(known, now);
         }
-        known.entry(key).or_insert_with(|| Client {
+        known.entry(key).or_insert_with(|| ClientEntry {
             under_way: 0,
             credit: self.full(),
             moment: now,
@@ -162,7 +172,7 @@ impl Clients {
 
     /// Forgets those at rest who have all their credit, and where that is nobody, all at rest: a new client must not be refused because
     /// others were here.
-    fn forget(&self, known: &mut HashMap<ClientKey, Client>, now: u64) {
+    fn forget(&self, known: &mut HashMap<ClientKey, ClientEntry>, now: u64) {
         let full = self.full();
         known.retain(|_, client| !client.rests() || client.credit_at(now, self.per_second, full) < full);
         if known.len() >= CLIENTS_MAX {
@@ -175,17 +185,17 @@ impl Clients {
         u64::from(self.per_second) * u64::from(REQUESTS_BURST_S) * 1_000
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<ClientKey, Client>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<ClientKey, ClientEntry>> {
         self.known.lock().expect("no holder of this lock can panic")
     }
 }
 
-impl Client {
+impl ClientEntry {
     /// Nothing of it is under way: no request, no body, and no answer that is not read.
     fn rests(&self) -> bool {
         let has_large_body = self.large_bodies.as_ref().is_some_and(|share| Arc::strong_count(share) > 1);
         let has_body = has_large_body || self.bodies.as_ref().is_some_and(BodyMemory::is_shared);
-        self.under_way == 0 && !has_body && !self.answers.as_ref().is_some_and(Memory::is_shared)
+        self.under_way == 0 && !has_body && !self.answers.as_ref().is_some_and(MemoryPool::is_shared)
     }
 
     /// A request a second is a thousandth of one a millisecond.
@@ -195,7 +205,7 @@ impl Client {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for ClientRequest<'_> {
     fn drop(&mut self) {
         let mut known = self.clients.known();
         if let Some(client) = known.get_mut(&self.key) {
@@ -217,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_client_has_no_more_requests_under_way_than_allowed() {
-        let clients = Clients::new(2, 9, 0, 0);
+        let clients = ClientTable::new(2, 9, 0, 0);
         let first = clients.begin(address(1)).unwrap();
         let _second = clients.begin(address(1)).unwrap();
         assert_eq!(clients.begin(address(1)).unwrap_err(), Throttled::AtOnce(2));
@@ -228,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_trusted_sender_has_a_bound_of_its_own_and_no_rate() {
-        let clients = Clients::new(1, 3, 1, 0);
+        let clients = ClientTable::new(1, 3, 1, 0);
         let sender = ClientKey::sender("192.0.2.1".parse().unwrap());
         let under_way: Vec<_> = (0..3).map(|_| clients.begin_at(sender, 0).unwrap()).collect();
         assert_eq!(clients.begin_at(sender, 0).unwrap_err(), Throttled::AtOnce(3));
@@ -241,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_client_that_is_too_fast_is_throttled_until_time_has_passed() {
-        let clients = Clients::new(100, 900, 10, 0);
+        let clients = ClientTable::new(100, 900, 10, 0);
         let mut taken = 0;
         while clients.begin_at(address(1), 0).is_ok() {
             taken += 1;
@@ -258,7 +268,7 @@ mod tests {
 
     #[test]
     fn memory_for_clients_is_bounded() {
-        let clients = Clients::new(1, 9, 1, 0);
+        let clients = ClientTable::new(1, 9, 1, 0);
         let _kept = clients.begin_at(address(7), 0).unwrap();
         for number in 100..100 + CLIENTS_MAX as u32 + 10 {
             drop(clients.begin_at(address(number), 0).unwrap());
@@ -271,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_of_memory_for_answers_and_is_known_until_they_are_read() {
-        let clients = Clients::new(1, 9, 0, 0);
+        let clients = ClientTable::new(1, 9, 0, 0);
         let under_way = clients.begin(address(1)).unwrap();
         let half = ANSWERS_BYTES_PER_ADDRESS_MAX / 2;
         let lent = [clients.lend(address(1), half).unwrap(), clients.lend(address(1), half).unwrap()];
@@ -287,7 +297,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nobody_is_remembered_after_his_requests() {
-        let clients = Clients::new(1, 9, 0, 0);
+        let clients = ClientTable::new(1, 9, 0, 0);
         drop(clients.begin(address(1)).unwrap());
         assert!(clients.known().is_empty());
     }

@@ -7,14 +7,14 @@ use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 
 use super::header;
-use crate::interaction::Condition;
+use crate::interaction::Precondition;
 use fhir::outcome::Issue;
 
 /// Reads `If-Match` or `If-None-Match`: `*`, or tags as `W/"3"`, `"3"` or `3`, separated by commas.
 ///
 /// # Errors
 /// Anything else, also a list without a tag and `*` beside tags.
-pub fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>, Issue> {
+pub fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Precondition>, Issue> {
     if !headers.contains_key(name) {
         return Ok(None);
     }
@@ -22,9 +22,9 @@ pub fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>,
     parse(&text).map(Some).ok_or_else(|| header::wrong(name, &text))
 }
 
-fn parse(text: &str) -> Option<Condition> {
+fn parse(text: &str) -> Option<Precondition> {
     if text.trim() == "*" {
-        return Some(Condition::Any);
+        return Some(Precondition::Any);
     }
     let mut tags = Vec::new();
     let mut rest = text.trim_start();
@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<Condition> {
             return None;
         }
     }
-    (!tags.is_empty()).then_some(Condition::Tags(tags))
+    (!tags.is_empty()).then_some(Precondition::Tags(tags))
 }
 
 /// Reads `If-Modified-Since` as seconds since 1970 UTC. A date that cannot be read is as if it were not there (RFC 9110, 13.1.3).
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn read(values: &[&[u8]]) -> Result<Option<Condition>, ()> {
+    fn read(values: &[&[u8]]) -> Result<Option<Precondition>, ()> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(IF_MATCH, HeaderValue::from_bytes(value).unwrap());
@@ -82,14 +82,14 @@ mod tests {
         tags(&headers, &IF_MATCH).map_err(|_| ())
     }
 
-    fn named(tags: &[&str]) -> Result<Option<Condition>, ()> {
-        Ok(Some(Condition::Tags(tags.iter().map(|tag| tag.to_string()).collect())))
+    fn named(tags: &[&str]) -> Result<Option<Precondition>, ()> {
+        Ok(Some(Precondition::Tags(tags.iter().map(|tag| tag.to_string()).collect())))
     }
 
     #[test]
     fn tags_are_read_in_all_their_forms() {
         assert_eq!(read(&[]), Ok(None));
-        assert_eq!(read(&[b" * "]), Ok(Some(Condition::Any)));
+        assert_eq!(read(&[b" * "]), Ok(Some(Precondition::Any)));
         for form in ["W/\"3\"", "\"3\"", "3", " 3 ", ",3,"] {
             assert_eq!(read(&[form.as_bytes()]), named(&["3"]), "{form}");
         }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::poll_proceed;
 
-use super::load::{Load, count};
+use super::load::{LoadCounters, count};
 use super::seat::now_ms;
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX};
 
@@ -71,12 +71,12 @@ pub(super) struct Frames<S> {
     written: u64,
     /// How far the frame that is being written has come.
     writing: FrameEnd,
-    load: Arc<Load>,
+    load: Arc<LoadCounters>,
 }
 
 impl<S> Frames<S> {
     /// A connection whose preface has not been read yet.
-    pub(super) fn new(stream: S, load: Arc<Load>) -> Frames<S> {
+    pub(super) fn new(stream: S, load: Arc<LoadCounters>) -> Frames<S> {
         Frames {
             stream,
             reader: FrameReader::new(now_ms()),
@@ -415,11 +415,11 @@ struct HeaderBlock {
     bytes_left: usize,
     /// Strings of the present field still to come.
     strings: u8,
-    step: Step,
+    step: BlockStep,
 }
 
 /// What the next byte of a block belongs to.
-enum Step {
+enum BlockStep {
     Field,
     /// An integer that takes more than its first byte: an index, or the size of a table.
     Integer,
@@ -431,12 +431,17 @@ enum Step {
 
 impl HeaderBlock {
     fn of_head() -> HeaderBlock {
-        HeaderBlock { fields_left: HTTP2_FIELDS_MAX, bytes_left: HTTP2_BLOCK_BYTES_MAX, strings: 0, step: Step::Field }
+        HeaderBlock {
+            fields_left: HTTP2_FIELDS_MAX,
+            bytes_left: HTTP2_BLOCK_BYTES_MAX,
+            strings: 0,
+            step: BlockStep::Field,
+        }
     }
 
     fn of_trailers() -> HeaderBlock {
         let (fields_left, bytes_left) = (HTTP2_TRAILER_FIELDS_MAX, HTTP2_TRAILER_BYTES_MAX);
-        HeaderBlock { fields_left, bytes_left, strings: 0, step: Step::Field }
+        HeaderBlock { fields_left, bytes_left, strings: 0, step: BlockStep::Field }
     }
 
     /// # Errors
@@ -449,7 +454,7 @@ impl HeaderBlock {
             let byte = bytes[at];
             at += 1;
             self.step = match self.step {
-                Step::Field => {
+                BlockStep::Field => {
                     self.fields_left =
                         self.fields_left.checked_sub(1).ok_or_else(|| excess("a header block has too many fields"))?;
                     let (prefix, is_literal) = match byte {
@@ -461,38 +466,42 @@ impl HeaderBlock {
                     let index = byte & prefix;
                     // Without the index of a name, the name is a string as well.
                     self.strings = u8::from(is_literal) + u8::from(is_literal && index == 0);
-                    if index == prefix { Step::Integer } else { self.after() }
+                    if index == prefix { BlockStep::Integer } else { self.after() }
                 }
-                Step::Integer if byte & 0x80 == 0 => self.after(),
-                Step::Integer => Step::Integer,
-                Step::StringStart => {
+                BlockStep::Integer if byte & 0x80 == 0 => self.after(),
+                BlockStep::Integer => BlockStep::Integer,
+                BlockStep::StringStart => {
                     self.strings -= 1;
                     match usize::from(byte & 0x7f) {
                         0 => self.after(),
-                        0x7f => Step::StringLength(0x7f, 0),
-                        length => Step::String(length),
+                        0x7f => BlockStep::StringLength(0x7f, 0),
+                        length => BlockStep::String(length),
                     }
                 }
-                Step::StringLength(length, shift) => {
+                BlockStep::StringLength(length, shift) => {
                     if shift > 21 {
                         return Err(too_long());
                     }
                     let length = length + (usize::from(byte & 0x7f) << shift);
-                    if byte & 0x80 == 0 { Step::String(length) } else { Step::StringLength(length, shift + 7) }
+                    if byte & 0x80 == 0 {
+                        BlockStep::String(length)
+                    } else {
+                        BlockStep::StringLength(length, shift + 7)
+                    }
                 }
-                Step::String(left) => {
+                BlockStep::String(left) => {
                     // This byte, and as many of the others as are there.
                     let count = left.min(bytes.len() - at + 1);
                     at += count - 1;
-                    if count == left { self.after() } else { Step::String(left - count) }
+                    if count == left { self.after() } else { BlockStep::String(left - count) }
                 }
             };
         }
         Ok(())
     }
 
-    fn after(&self) -> Step {
-        if self.strings > 0 { Step::StringStart } else { Step::Field }
+    fn after(&self) -> BlockStep {
+        if self.strings > 0 { BlockStep::StringStart } else { BlockStep::Field }
     }
 }
 

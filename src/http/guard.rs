@@ -8,17 +8,17 @@ use hyper::http::request::Parts;
 use hyper::{Uri, Version};
 use std::net::IpAddr;
 
-use super::settings::Settings;
+use super::settings::HttpSettings;
 use fhir::outcome::{Hcert, Issue};
 
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Marks a request whose address held the secret.
 #[derive(Clone, Copy)]
-struct Entered;
+struct SecretInAddress;
 
 /// Takes the secret off the front of a request's path, so that nobody behind this sees it.
-pub fn enter(settings: &Settings, parts: &mut Parts) {
+pub fn enter(settings: &HttpSettings, parts: &mut Parts) {
     let rest = match parts.uri.path_and_query().map(|asked| asked.as_str().strip_prefix(settings.secret.as_str())) {
         Some(Some(rest)) if !settings.secret.is_empty() && rest.starts_with('/') => rest,
         _ => return,
@@ -27,21 +27,21 @@ pub fn enter(settings: &Settings, parts: &mut Parts) {
     uri.path_and_query = rest.parse().ok();
     if let Ok(uri) = Uri::from_parts(uri) {
         parts.uri = uri;
-        parts.extensions.insert(Entered);
+        parts.extensions.insert(SecretInAddress);
     }
 }
 
 /// # Errors
 /// 403 without the secret where there is one. Else for a `Host` that is neither this machine's nor {base_url}'s, for any sign of a proxy,
 /// and for a page of another origin.
-pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
+pub fn check(settings: &HttpSettings, parts: &Parts) -> Result<(), Issue> {
     if !settings.is_developer {
         return Ok(());
     }
     let stranger = |problem: &str| Err(Issue::new(Hcert::Stranger).with("problem", problem.to_owned()));
     if !settings.secret.is_empty() {
-        return match parts.extensions.get::<Entered>() {
-            Some(Entered) => Ok(()),
+        return match parts.extensions.get::<SecretInAddress>() {
+            Some(SecretInAddress) => Ok(()),
             None => stranger("the address lacks the secret that hcert dev printed at its start"),
         };
     }
@@ -99,7 +99,7 @@ mod tests {
     fn is_let_in(headers: &[(&str, &str)]) -> bool {
         let mut config = Config::default();
         config.server.base_url = Some("http://hcert.test:8080/fhir".to_owned());
-        let settings = Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let request =
             headers.iter().fold(Request::get("/fhir/metadata"), |request, (name, value)| request.header(*name, *value));
         check(&settings, &request.body(()).unwrap().into_parts().0).is_ok()
@@ -149,7 +149,7 @@ mod tests {
         let page = ("sec-fetch-site", "cross-site");
         assert!(!is_let_in(&[("host", "localhost:8080"), ("sec-fetch-site", "none"), page]));
         assert!(!is_let_in(&[("host", "localhost:8080"), ("host", "evil.example")]));
-        let settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let settings = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         let old =
             Request::get("/fhir/metadata").version(Version::HTTP_10).header("host", "localhost").body(()).unwrap();
         assert!(check(&settings, &old.into_parts().0).is_err());
@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn where_others_can_come_the_address_holds_the_secret() {
-        let settings = Settings::new(&Config::default(), "0.0.0.0:8080".parse().unwrap()).unwrap().with_secret("abc");
+        let settings =
+            HttpSettings::new(&Config::default(), "0.0.0.0:8080".parse().unwrap()).unwrap().with_secret("abc");
         assert_eq!(&*settings.base_url, "http://127.0.0.1:8080/abc/fhir");
         for (path, is_let, rest) in [
             ("/abc/fhir/Composition?_count=0", true, "/fhir/Composition?_count=0"),

@@ -4,8 +4,8 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::header;
-use super::settings::Settings;
-use crate::interaction::{HandedOn, HeaderText, XRoad};
+use super::settings::HttpSettings;
+use crate::interaction::{HandedOn, HeaderText, XRoadHeaders};
 use fhir::outcome::{Hcert, Issue};
 
 pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
@@ -22,7 +22,7 @@ const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 /// # Errors
 /// A header that contains control characters or occurs twice; a required header that is missing or blank.
 pub(super) fn read(
-    settings: &Settings,
+    settings: &HttpSettings,
     headers: &HeaderMap,
     by_x_road: bool,
     asks_registry: bool,
@@ -44,7 +44,7 @@ pub(super) fn read(
     if !any {
         return Ok(None);
     }
-    let x_road = XRoad {
+    let x_road = XRoadHeaders {
         client: text(headers, &CLIENT)?,
         id: text(headers, &ID)?.or_else(|| x_road_id.map(|id| HeaderText::new(id.as_bytes()))),
         issue: text(headers, &ISSUE)?,
@@ -80,7 +80,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value).unwrap());
         }
-        read(&Settings::new(&Config::default(), address).unwrap(), &headers, false, true, None)
+        read(&HttpSettings::new(&Config::default(), address).unwrap(), &headers, false, true, None)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::body::Memory;
+use super::body::MemoryPool;
 use super::places::counted;
 use crate::config::limits::HEADS_BYTES_MAX;
 use crate::http::limits::CLIENTS_MAX;
@@ -30,17 +30,17 @@ const ENTRY_BYTES: usize = 32;
 /// The budgets of a server.
 #[derive(Debug)]
 pub(super) struct Heads {
-    all: Memory,
+    all: MemoryPool,
     /// Of each address that was here lately.
-    addresses: Mutex<HashMap<IpAddr, Memory>>,
+    addresses: Mutex<HashMap<IpAddr, MemoryPool>>,
 }
 
 /// What the heads of one HTTP/2 connection may take.
 #[derive(Debug)]
 pub(super) struct ConnectionHeads {
-    all: Memory,
+    all: MemoryPool,
     /// Where the address is counted.
-    address: Option<Memory>,
+    address: Option<MemoryPool>,
     /// Whether a head has the memory that is the connection's own.
     own_taken: Arc<AtomicBool>,
 }
@@ -59,7 +59,7 @@ enum Lent {
 
 impl Heads {
     pub(super) fn new(bytes: usize) -> Heads {
-        Heads { all: Memory::new(bytes), addresses: Mutex::default() }
+        Heads { all: MemoryPool::new(bytes), addresses: Mutex::default() }
     }
 
     /// For a connection from an address, if that is to be counted.
@@ -69,7 +69,7 @@ impl Heads {
             if addresses.len() >= CLIENTS_MAX {
                 addresses.retain(|_, memory| memory.is_shared());
             }
-            addresses.entry(counted(address)).or_insert_with(|| Memory::new(HEADS_BYTES_PER_ADDRESS_MAX)).clone()
+            addresses.entry(counted(address)).or_insert_with(|| MemoryPool::new(HEADS_BYTES_PER_ADDRESS_MAX)).clone()
         });
         ConnectionHeads { all: self.all.clone(), address, own_taken: Arc::default() }
     }

@@ -28,9 +28,9 @@ use super::seat::Seat;
 use super::stream::{Protocol, open};
 use super::tls::{Secured, shake_hands};
 use super::unparsed::Unparsed;
-use super::unread::Unread;
-use super::watched::{Reset, Watched};
-use super::{Origin, Run, Server, call, sender};
+use super::unread::UnreadAnswers;
+use super::watched::{Reset, WatchedStream};
+use super::{HttpServer, Interactions, RequestOrigin, call, sender};
 use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
 use base::log::event;
@@ -109,7 +109,7 @@ pub async fn bind(listen: &str) -> io::Result<TcpListener> {
 
 /// How far the service is on its way to a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum StopPhase {
     Open,
     /// Requests under way are finished, no new ones taken.
     Draining,
@@ -118,12 +118,16 @@ enum Phase {
 }
 
 /// Serves until `shutdown` is ready; then finishes what is under way, at most for the drain time. With `settings.tls` it speaks nothing else.
-pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutdown: impl Future<Output = ()>) {
+pub async fn serve<L: Listen, R: Interactions>(
+    listener: L,
+    server: Arc<HttpServer<R>>,
+    shutdown: impl Future<Output = ()>,
+) {
     let settings = &server.settings;
     let per_address_max = settings.connections_per_address_max;
     let places = Places::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
-    let (phase, seen) = watch::channel(Phase::Open);
+    let (phase, seen) = watch::channel(StopPhase::Open);
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = select! {
@@ -165,34 +169,34 @@ pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutd
         }
     }
     drop(listener);
-    phase.send_replace(Phase::Draining);
+    phase.send_replace(StopPhase::Draining);
     if timeout(server.settings.drain_timeout, places.all_free()).await.is_err() {
         event!(CONNECTIONS_CUT, open = places.open());
     }
-    phase.send_replace(Phase::Cut);
+    phase.send_replace(StopPhase::Cut);
 }
 
 /// Serves a connection, or tells every request of it why it has no place.
 async fn connection<S, R>(
     stream: S,
     peer: Option<IpAddr>,
-    server: Arc<Server<R>>,
+    server: Arc<HttpServer<R>>,
     seat: Arc<Seat>,
-    mut phase: watch::Receiver<Phase>,
+    mut phase: watch::Receiver<StopPhase>,
     no_place: Option<NoPlace>,
 ) where
     S: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
-    R: Run,
+    R: Interactions,
 {
     let settings = &server.settings;
-    let stream = Watched::new(stream, settings.write_timeout, Arc::clone(&seat));
+    let stream = WatchedStream::new(stream, settings.write_timeout, Arc::clone(&seat));
     let Some(presented) = &settings.tls else {
         return speak(stream, None, peer, server, seat, phase, no_place).await;
     };
     let secured = select! {
         secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
         () = seat.asked_to_leave() => return,
-        _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
+        _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };
     match secured {
         // On the heap, so that connections without TLS stay as small as they are.
@@ -209,19 +213,19 @@ async fn speak<S, R>(
     stream: S,
     secured: Option<Secured>,
     peer: Option<IpAddr>,
-    server: Arc<Server<R>>,
+    server: Arc<HttpServer<R>>,
     seat: Arc<Seat>,
-    mut phase: watch::Receiver<Phase>,
+    mut phase: watch::Receiver<StopPhase>,
     no_place: Option<NoPlace>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    R: Run,
+    R: Interactions,
 {
     let (silence, write_timeout) = (server.settings.header_timeout, server.settings.write_timeout);
     let opened = select! {
         opened = timeout(silence, open(stream)) => opened,
         () = seat.asked_to_leave() => return,
-        _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
+        _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };
     let Ok(Ok((told, stream))) = opened else { return };
     let of_requests = Arc::clone(&seat);
@@ -239,7 +243,7 @@ async fn speak<S, R>(
             // The request is under way until its answer is on its own.
             let _busy = busy;
             match no_place {
-                None => call(server, request, Origin { peer, seat }).await,
+                None => call(server, request, RequestOrigin { peer, seat }).await,
                 Some(reason) => Ok(server.turn_away(request, reason, peer)),
             }
         }
@@ -262,7 +266,7 @@ async fn speak<S, R>(
             builder.initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES);
             builder.initial_connection_window_size(HTTP2_WINDOW_BYTES).max_send_buf_size(HTTP2_SEND_BYTES_MAX);
             builder.max_pending_accept_reset_streams(HTTP2_RESETS_MAX).max_local_error_reset_streams(HTTP2_RESETS_MAX);
-            let unread = Unread::new(write_timeout);
+            let unread = UnreadAnswers::new(write_timeout);
             let of_answers = Arc::clone(&unread);
             let counted = peer.filter(|peer| of_refusals.settings.counts_connections(*peer));
             let heads = of_refusals.heads.of_connection(counted);
@@ -291,7 +295,7 @@ async fn speak<S, R>(
 
 /// Why a connection is to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum CloseReason {
     /// It has to make room.
     Room,
     /// Nothing happened on it for too long.
@@ -305,9 +309,9 @@ enum Ending {
 /// Runs a connection to its end. When it has to end, it may finish what is under way: at most for `grace` where that is its own doing.
 async fn drive<C: GracefulConnection>(
     connection: C,
-    mut phase: watch::Receiver<Phase>,
+    mut phase: watch::Receiver<StopPhase>,
     seat: &Seat,
-    unread: Option<&Unread>,
+    unread: Option<&UnreadAnswers>,
     idle: impl Future<Output = ()>,
     grace: Duration,
 ) {
@@ -321,22 +325,22 @@ async fn drive<C: GracefulConnection>(
     let ending = select! {
         _ = connection.as_mut() => return,
         () = seat.told_to_end() => return seat.note_cut(),
-        () = seat.asked_to_leave() => Ending::Room,
-        () = late.as_mut() => Ending::Unread,
-        () = idle => Ending::Idle,
-        _ = phase.wait_for(|phase| *phase != Phase::Open) => Ending::Stop,
+        () = seat.asked_to_leave() => CloseReason::Room,
+        () = late.as_mut() => CloseReason::Unread,
+        () = idle => CloseReason::Idle,
+        _ = phase.wait_for(|phase| *phase != StopPhase::Open) => CloseReason::Stop,
     };
     connection.as_mut().graceful_shutdown();
     // A request that has come meanwhile is still answered; without one there is nothing to wait for.
-    if ending == Ending::Room && (is_over(connection.as_mut()).await || !seat.is_busy()) {
+    if ending == CloseReason::Room && (is_over(connection.as_mut()).await || !seat.is_busy()) {
         return;
     }
     let enough = async {
         match ending {
-            Ending::Idle => return sleep(grace).await,
-            Ending::Unread => {}
+            CloseReason::Idle => return sleep(grace).await,
+            CloseReason::Unread => {}
             // However it ends, nobody may leave answers unread for longer.
-            Ending::Room | Ending::Stop => select! {
+            CloseReason::Room | CloseReason::Stop => select! {
                 () = late => {}
                 () = nothing_left(seat, unread) => return,
             },
@@ -348,21 +352,23 @@ async fn drive<C: GracefulConnection>(
         _ = connection => {}
         () = seat.told_to_end() => seat.note_cut(),
         () = enough => {}
-        _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
+        _ = phase.wait_for(|phase| *phase == StopPhase::Cut) => {}
     }
 }
 
 /// Ready when nothing is under way on a connection but answers that nobody takes. Other requests of it may be those of other people, where
 /// a proxy has them all on one connection.
-async fn nothing_else(seat: &Seat, unread: Option<&Unread>) {
+async fn nothing_else(seat: &Seat, unread: Option<&UnreadAnswers>) {
     // Twice, since an answer without a body may be on its way in between.
-    stays(2, || !seat.is_busy() && unread.is_none_or(Unread::only_late) && !seat.is_unread() && !seat.has_unsent())
-        .await;
+    stays(2, || {
+        !seat.is_busy() && unread.is_none_or(UnreadAnswers::only_late) && !seat.is_unread() && !seat.has_unsent()
+    })
+    .await;
 }
 
 /// Ready when nothing is under way on a connection of HTTP/2, for long enough that a request sent before its client knew of the end has
 /// come. Who answers pings is told sooner, and so hyper ends it by itself; it would wait for the others to the end.
-async fn nothing_left(seat: &Seat, unread: Option<&Unread>) {
+async fn nothing_left(seat: &Seat, unread: Option<&UnreadAnswers>) {
     match unread {
         Some(unread) => {
             let is_done = || !seat.is_busy() && unread.is_empty() && !seat.is_unread() && !seat.has_unsent();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Counters of the door. Those in the plural without a verb go up and down; the others only rise.
 #[derive(Debug, Default)]
-pub struct Load {
+pub struct LoadCounters {
     /// Connections that have a place, those in a handshake included.
     pub connections: AtomicUsize,
     pub connections_accepted: AtomicU64,

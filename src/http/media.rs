@@ -1,51 +1,51 @@
 //! Media types: which one an answer has, and which a body may have. Contract 2.1.
 
-use crate::interaction::Content;
+use crate::interaction::BodyContent;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
-use super::quality::{Member, members};
+use super::quality::{HeaderMember, members};
 use fhir::outcome::{Hcert, Issue};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The media types of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Media {
+pub enum MediaTypes {
     #[default]
     FhirJson,
     Json,
 }
 
-impl Media {
-    const ALL: [Media; 2] = [Media::FhirJson, Media::Json];
+impl MediaTypes {
+    const ALL: [MediaTypes; 2] = [MediaTypes::FhirJson, MediaTypes::Json];
 
     pub fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
-            Media::FhirJson => "application/fhir+json; charset=utf-8",
-            Media::Json => "application/json; charset=utf-8",
+            MediaTypes::FhirJson => "application/fhir+json; charset=utf-8",
+            MediaTypes::Json => "application/json; charset=utf-8",
         })
     }
 
     /// What it is called; the old name of FHIR's own type comes last.
     fn names(self) -> &'static [&'static str] {
         match self {
-            Media::FhirJson => &["application/fhir+json", "application/json+fhir"],
-            Media::Json => &["application/json"],
+            MediaTypes::FhirJson => &["application/fhir+json", "application/json+fhir"],
+            MediaTypes::Json => &["application/json"],
         }
     }
 
     /// The media type of this name.
-    fn named(name: &str) -> Option<Media> {
-        Media::ALL.into_iter().find(|media| media.names().iter().any(|known| known.eq_ignore_ascii_case(name)))
+    fn named(name: &str) -> Option<MediaTypes> {
+        MediaTypes::ALL.into_iter().find(|media| media.names().iter().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
     /// How closely a media range fits: 3 by name, 2 by `application/*`, 1 by `*/*`.
-    fn fit(self, range: &Member) -> Option<u8> {
+    fn fit(self, range: &HeaderMember) -> Option<u8> {
         let fit = match range.name {
             "*/*" => 1,
             name if name.eq_ignore_ascii_case("application/*") => 2,
-            name if Media::named(name) == Some(self) => 3,
+            name if MediaTypes::named(name) == Some(self) => 3,
             _ => return None,
         };
         has_our_parameters(range).then_some(fit)
@@ -56,45 +56,45 @@ impl Media {
 ///
 /// # Errors
 /// 406 when neither of ours is wanted.
-pub fn wanted(headers: &HeaderMap, format: Option<&str>) -> Result<Media, Issue> {
+pub fn wanted(headers: &HeaderMap, format: Option<&str>) -> Result<MediaTypes, Issue> {
     if let Some(format) = format {
         return by_format(format).ok_or_else(|| not_acceptable(format));
     }
     if members(headers, &ACCEPT).next().is_none() {
-        return Ok(Media::default());
+        return Ok(MediaTypes::default());
     }
     // Of equal weights the first of ours wins, so that FHIR's own type is the answer to `*/*`.
-    let weight = |media: Media| {
+    let weight = |media: MediaTypes| {
         let fits = members(headers, &ACCEPT).filter_map(|range| Some((media.fit(&range)?, range.weight)));
         fits.max_by_key(|(fit, _)| *fit).map_or(0, |(_, weight)| weight)
     };
-    let [fhir, json] = Media::ALL.map(weight);
+    let [fhir, json] = MediaTypes::ALL.map(weight);
     match (fhir, json) {
         (0, 0) => Err(not_acceptable(&shown(headers, &ACCEPT))),
-        (fhir, json) if fhir >= json => Ok(Media::FhirJson),
-        _ => Ok(Media::Json),
+        (fhir, json) if fhir >= json => Ok(MediaTypes::FhirJson),
+        _ => Ok(MediaTypes::Json),
     }
 }
 
 /// `_format`: `json` or one of the media types. The `+` of a media type that was not encoded arrives as a blank.
-fn by_format(format: &str) -> Option<Media> {
-    let member = Member::parse(format);
+fn by_format(format: &str) -> Option<MediaTypes> {
+    let member = HeaderMember::parse(format);
     if member.name.eq_ignore_ascii_case("json") {
-        return Some(Media::FhirJson);
+        return Some(MediaTypes::FhirJson);
     }
-    Media::named(&member.name.replace(' ', "+")).filter(|_| has_our_parameters(&member))
+    MediaTypes::named(&member.name.replace(' ', "+")).filter(|_| has_our_parameters(&member))
 }
 
 /// Checks what the headers say of a body.
 ///
 /// # Errors
 /// 415: another media type, none, a `fhirVersion` other than 5.0 and 5.0.0, a charset other than UTF-8, or a Content-Encoding.
-pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
+pub fn check_body(headers: &HeaderMap, content: BodyContent) -> Result<(), Issue> {
     let expected = match content {
-        Content::Resource => {
+        BodyContent::Resource => {
             "application/fhir+json or application/json, fhirVersion 5.0, in UTF-8, without Content-Encoding"
         }
-        Content::Form => "application/x-www-form-urlencoded, in UTF-8, without Content-Encoding",
+        BodyContent::Form => "application/x-www-form-urlencoded, in UTF-8, without Content-Encoding",
     };
     let refuse = |header: &'static str, value: String| {
         let issue = Issue::new(Hcert::MediaTypeUnsupported).with("header", header);
@@ -107,15 +107,15 @@ pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
     let (Some(Ok(value)), None) = (values.next().map(HeaderValue::to_str), values.next()) else {
         return Err(refuse("Content-Type", shown(headers, &CONTENT_TYPE)));
     };
-    let member = Member::parse(value);
+    let member = HeaderMember::parse(value);
     let is_known = match content {
-        Content::Resource => Media::named(member.name).is_some(),
-        Content::Form => member.name.eq_ignore_ascii_case(FORM),
+        BodyContent::Resource => MediaTypes::named(member.name).is_some(),
+        BodyContent::Form => member.name.eq_ignore_ascii_case(FORM),
     };
     if is_known && has_our_parameters(&member) { Ok(()) } else { Err(refuse("Content-Type", value.to_owned())) }
 }
 
-fn has_our_parameters(member: &Member) -> bool {
+fn has_our_parameters(member: &HeaderMember) -> bool {
     let version = member.parameter("fhirVersion").is_none_or(|version| matches!(version, "5.0" | "5.0.0"));
     version && member.parameter("charset").is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"))
 }
@@ -142,26 +142,26 @@ mod tests {
     #[test]
     fn the_answer_has_the_type_that_was_asked_for() {
         for (accept, media) in [
-            ("", Media::FhirJson),
-            ("*/*", Media::FhirJson),
-            ("application/*", Media::FhirJson),
-            ("application/json", Media::Json),
-            ("Application/FHIR+JSON", Media::FhirJson),
-            ("application/fhir+json; fhirVersion=5.0; charset=UTF-8", Media::FhirJson),
-            ("application/fhir+json; fhirVersion=\"5.0.0\"", Media::FhirJson),
-            ("application/json+fhir", Media::FhirJson),
-            ("application/json+fhir, application/json;q=0.9", Media::FhirJson),
-            ("application/json+fhir;fhirVersion=3.0, application/json", Media::Json),
-            ("application/json, application/fhir+json", Media::FhirJson),
-            ("application/json, application/fhir+json;q=0.9", Media::Json),
-            ("application/fhir+json;q=0, */*", Media::Json),
-            ("application/fhir+json;fhirVersion=4.0, application/json;q=0.1", Media::Json),
-            ("application/fhir+xml, */*;q=0.1", Media::FhirJson),
-            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Media::FhirJson),
+            ("", MediaTypes::FhirJson),
+            ("*/*", MediaTypes::FhirJson),
+            ("application/*", MediaTypes::FhirJson),
+            ("application/json", MediaTypes::Json),
+            ("Application/FHIR+JSON", MediaTypes::FhirJson),
+            ("application/fhir+json; fhirVersion=5.0; charset=UTF-8", MediaTypes::FhirJson),
+            ("application/fhir+json; fhirVersion=\"5.0.0\"", MediaTypes::FhirJson),
+            ("application/json+fhir", MediaTypes::FhirJson),
+            ("application/json+fhir, application/json;q=0.9", MediaTypes::FhirJson),
+            ("application/json+fhir;fhirVersion=3.0, application/json", MediaTypes::Json),
+            ("application/json, application/fhir+json", MediaTypes::FhirJson),
+            ("application/json, application/fhir+json;q=0.9", MediaTypes::Json),
+            ("application/fhir+json;q=0, */*", MediaTypes::Json),
+            ("application/fhir+json;fhirVersion=4.0, application/json;q=0.1", MediaTypes::Json),
+            ("application/fhir+xml, */*;q=0.1", MediaTypes::FhirJson),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", MediaTypes::FhirJson),
         ] {
             assert_eq!(wanted(&headers(ACCEPT, accept), None), Ok(media), "{accept}");
         }
-        assert_eq!(wanted(&HeaderMap::new(), None), Ok(Media::FhirJson));
+        assert_eq!(wanted(&HeaderMap::new(), None), Ok(MediaTypes::FhirJson));
     }
 
     #[test]
@@ -187,12 +187,12 @@ mod tests {
     fn format_outweighs_accept() {
         let xml = headers(ACCEPT, "application/fhir+xml");
         for (format, media) in [
-            ("json", Media::FhirJson),
-            ("application/json", Media::Json),
-            ("application/fhir+json", Media::FhirJson),
-            ("application/fhir json", Media::FhirJson),
-            ("application/fhir+json;fhirVersion=5.0", Media::FhirJson),
-            ("application/json fhir;fhirVersion=5.0.0", Media::FhirJson),
+            ("json", MediaTypes::FhirJson),
+            ("application/json", MediaTypes::Json),
+            ("application/fhir+json", MediaTypes::FhirJson),
+            ("application/fhir json", MediaTypes::FhirJson),
+            ("application/fhir+json;fhirVersion=5.0", MediaTypes::FhirJson),
+            ("application/json fhir;fhirVersion=5.0.0", MediaTypes::FhirJson),
         ] {
             assert_eq!(wanted(&xml, Some(format)), Ok(media), "{format}");
         }
@@ -212,12 +212,12 @@ mod tests {
             "application/fhir+json; fhirVersion=5.0; charset=\"utf-8\"",
             "application/json+fhir; fhirVersion=\"5.0.0\"",
         ] {
-            assert_eq!(check_body(&headers(CONTENT_TYPE, value), Content::Resource), Ok(()), "{value}");
+            assert_eq!(check_body(&headers(CONTENT_TYPE, value), BodyContent::Resource), Ok(()), "{value}");
         }
-        assert_eq!(check_body(&headers(CONTENT_TYPE, FORM), Content::Form), Ok(()));
+        assert_eq!(check_body(&headers(CONTENT_TYPE, FORM), BodyContent::Form), Ok(()));
         let mut identity = headers(CONTENT_TYPE, "application/json");
         identity.insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
-        assert_eq!(check_body(&identity, Content::Resource), Ok(()));
+        assert_eq!(check_body(&identity, BodyContent::Resource), Ok(()));
     }
 
     #[test]
@@ -236,16 +236,16 @@ mod tests {
             "application/fhir+json; fhirVersion=4.0",
             "application/json, application/json",
         ] {
-            refused(&headers(CONTENT_TYPE, value), Content::Resource);
+            refused(&headers(CONTENT_TYPE, value), BodyContent::Resource);
         }
-        refused(&HeaderMap::new(), Content::Resource);
-        refused(&headers(CONTENT_TYPE, "application/json"), Content::Form);
+        refused(&HeaderMap::new(), BodyContent::Resource);
+        refused(&headers(CONTENT_TYPE, "application/json"), BodyContent::Form);
         let mut twice = headers(CONTENT_TYPE, "application/json");
         twice.append(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        refused(&twice, Content::Resource);
+        refused(&twice, BodyContent::Resource);
         let mut packed = headers(CONTENT_TYPE, "application/json");
         packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        let refusal = check_body(&packed, Content::Resource).unwrap_err();
+        let refusal = check_body(&packed, BodyContent::Resource).unwrap_err();
         assert_eq!(refusal.code(), Hcert::MediaTypeUnsupported);
         assert!(refusal.text(Language::English).starts_with("The body's Content-Encoding 'gzip' is not taken"));
     }

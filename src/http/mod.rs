@@ -1,6 +1,6 @@
 //! The door: the only room that knows hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
 //!
-//! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
+//! [`HttpServer::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 pub mod account;
 mod address;
@@ -63,43 +63,43 @@ use tokio::runtime::Handle;
 
 use crate::access::Tokens;
 use crate::config::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX};
-use crate::interaction::context::{Action, Event, Met, Named};
-use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
-use crate::tls::Status;
+use crate::interaction::context::{AuditAction, AuditEvent, NamedCollector, NamedKeys};
+use crate::interaction::{Answer, Instead, Interaction, Pool, RequestContext, Service};
+use crate::tls::TlsStatus;
 use admission::Admission;
-use arrival::{Arrival, Known, Origin, Query};
-use base::log::{self, Answered};
+use arrival::{Arrival, RequestFacts, RequestOrigin, RequestQuery};
+use base::log::{self, AnsweredRequest};
 use base::metrics;
 use base::trace::Trace;
 use fhir::outcome::{Hcert, Issue, Outcome};
 pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
-pub use load::Load;
+pub use load::LoadCounters;
 use load::count;
 use places::NoPlace;
 use route::Route;
-pub use settings::Settings;
+pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
-use token::Issued;
+use token::TokenAnswer;
 use trace::Traced;
 use unparsed::Reason;
-use wanted::Wanted;
+use wanted::AnswerForm;
 
 /// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
 const LARGE_FORM_BYTES: usize = 256 * 1024;
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
-pub trait Run: Send + Sync + 'static {
+pub trait Interactions: Send + Sync + 'static {
     /// `body` is the request's body, empty when it had none.
     fn run(
         &self,
         interaction: Interaction,
-        context: Context,
+        context: RequestContext,
         body: Vec<u8>,
     ) -> impl Future<Output = Result<Answer, Outcome>> + Send;
 
     /// Bytes of the stored resource that an interaction reads through, beside its body; 0 where it is only copied.
-    fn stored_bytes(&self, _interaction: &Interaction, _context: &Context) -> usize {
+    fn stored_bytes(&self, _interaction: &Interaction, _context: &RequestContext) -> usize {
         0
     }
 
@@ -109,12 +109,12 @@ pub trait Run: Send + Sync + 'static {
     }
 
     /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
-    fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)], _person: Option<&str>) -> Named {
-        Named::default()
+    fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)], _person: Option<&str>) -> NamedKeys {
+        NamedKeys::default()
     }
 
     /// The event of a request as its path tells it; nothing where none is written. Without an interaction the request leads nowhere.
-    fn event(&self, _interaction: Option<&Interaction>) -> Option<Event> {
+    fn event(&self, _interaction: Option<&Interaction>) -> Option<AuditEvent> {
         None
     }
 
@@ -122,22 +122,27 @@ pub trait Run: Send + Sync + 'static {
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn end(&self, _event: Event, _met: Option<Met>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    fn end(
+        &self,
+        _event: AuditEvent,
+        _met: Option<NamedCollector>,
+        _result: &Result<Answer, Outcome>,
+    ) -> Result<(), Outcome> {
         Ok(())
     }
 }
 
-impl Run for Service {
+impl Interactions for Service {
     fn run(
         &self,
         interaction: Interaction,
-        context: Context,
+        context: RequestContext,
         body: Vec<u8>,
     ) -> impl Future<Output = Result<Answer, Outcome>> + Send {
         Service::run(self, interaction, context, body)
     }
 
-    fn stored_bytes(&self, interaction: &Interaction, context: &Context) -> usize {
+    fn stored_bytes(&self, interaction: &Interaction, context: &RequestContext) -> usize {
         Service::stored_bytes(self, interaction, context)
     }
 
@@ -145,47 +150,61 @@ impl Run for Service {
         Service::keeps_trail(self)
     }
 
-    fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> Named {
+    fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> NamedKeys {
         Service::named(self, interaction, parameters, person)
     }
 
-    fn event(&self, interaction: Option<&Interaction>) -> Option<Event> {
+    fn event(&self, interaction: Option<&Interaction>) -> Option<AuditEvent> {
         Service::event(self, interaction)
     }
 
-    fn end(&self, event: Event, met: Option<Met>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    fn end(
+        &self,
+        event: AuditEvent,
+        met: Option<NamedCollector>,
+        result: &Result<Answer, Outcome>,
+    ) -> Result<(), Outcome> {
         Service::end(self, event, met, result)
     }
 }
 
 /// Answers requests.
-pub struct Server<R> {
+pub struct HttpServer<R> {
     run: Arc<R>,
     /// For large resources.
     pool: Pool,
-    settings: Settings,
+    settings: HttpSettings,
     bodies: body::BodyMemory,
     answers: Arc<answers::AnswerMemory>,
     heads: heads::Heads,
-    load: Arc<Load>,
+    load: Arc<LoadCounters>,
     admission: Admission,
 }
 
 /// What an answer of `hcert dev` says in every case, so that nobody takes it for one about real people. Contract 7.2.
 const MODE: HeaderName = HeaderName::from_static("x-hcert-mode");
 
-impl<R: Run> Server<R> {
-    pub fn new(run: R, settings: Settings) -> Arc<Self> {
-        let load: Arc<Load> = Arc::default();
+impl<R: Interactions> HttpServer<R> {
+    pub fn new(run: R, settings: HttpSettings) -> Arc<Self> {
+        let load: Arc<LoadCounters> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
         let bodies = body::BodyMemory::of_all(settings.body_bytes_max);
         let answers = answers::AnswerMemory::new(ANSWERS_BYTES_MAX);
         let heads = heads::Heads::new(HEADS_BYTES_MAX);
-        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, bodies, answers, heads, load, admission })
+        Arc::new(HttpServer {
+            run: Arc::new(run),
+            pool: Pool::start(),
+            settings,
+            bodies,
+            answers,
+            heads,
+            load,
+            admission,
+        })
     }
 
     /// What connections and requests cost now, and did so far.
-    pub fn load(&self) -> &Arc<Load> {
+    pub fn load(&self) -> &Arc<LoadCounters> {
         &self.load
     }
 
@@ -195,13 +214,13 @@ impl<R: Run> Server<R> {
     }
 
     /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
-    pub fn tls_status(&self, now: i64) -> Option<Status> {
+    pub fn tls_status(&self, now: i64) -> Option<TlsStatus> {
         self.settings.tls.as_ref().map(|presented| presented.status(now))
     }
 
     /// Answers a request of a connection that has no place.
     fn turn_away<B>(&self, request: Request<B>, reason: NoPlace, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
-        let wanted = Wanted::new(request.method(), request.headers());
+        let wanted = AnswerForm::new(request.method(), request.headers());
         let issue = match reason {
             NoPlace::Full => Issue::new(Hcert::ConnectionsFull),
             NoPlace::TooManyOfAddress => {
@@ -220,7 +239,7 @@ impl<R: Run> Server<R> {
             &self.load.requests_throttled
         });
         let client = proxy::logged(&self.settings, parts, peer);
-        self.refuse(issue, &Wanted::new(&parts.method, &parts.headers), client)
+        self.refuse(issue, &AnswerForm::new(&parts.method, &parts.headers), client)
     }
 
     /// Answers what hyper reads no request of.
@@ -231,11 +250,11 @@ impl<R: Run> Server<R> {
             Reason::Target => message::target_too_long(),
             Reason::Headers => message::headers_too_long(),
         };
-        self.refuse(issue, &Wanted::new(&Method::GET, &hyper::HeaderMap::new()), peer)
+        self.refuse(issue, &AnswerForm::new(&Method::GET, &hyper::HeaderMap::new()), peer)
     }
 
     /// A refusal of what is no request of ours yet.
-    fn refuse(&self, issue: Issue, wanted: &Wanted, client: Option<IpAddr>) -> Response<Full<Bytes>> {
+    fn refuse(&self, issue: Issue, wanted: &AnswerForm, client: Option<IpAddr>) -> Response<Full<Bytes>> {
         let refusal = issue.into();
         self.count(&refusal);
         let mut response = self.outside_of_requests(&refusal, wanted, client);
@@ -244,20 +263,25 @@ impl<R: Run> Server<R> {
     }
 
     /// A refusal that no request is known for, with its line in the log.
-    fn outside_of_requests(&self, refusal: &Outcome, wanted: &Wanted, client: Option<IpAddr>) -> Response<Full<Bytes>> {
+    fn outside_of_requests(
+        &self,
+        refusal: &Outcome,
+        wanted: &AnswerForm,
+        client: Option<IpAddr>,
+    ) -> Response<Full<Bytes>> {
         let mut response = respond::outcome(refusal, wanted, &self.settings.issue_system);
         let refused = response.extensions_mut().remove();
         let status = response.status().as_u16();
         let (request_id, refused) = (Some(wanted.request_id.logged()), refused.as_ref());
         let client = client.map(|address| address.to_canonical());
-        log::answered(&Answered {
+        log::answered(&AnsweredRequest {
             method: "-",
             route: "-",
             status,
             client,
             request_id,
             refused,
-            ..Answered::default()
+            ..AnsweredRequest::default()
         });
         response
     }
@@ -267,7 +291,7 @@ impl<R: Run> Server<R> {
         &self.run
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &HttpSettings {
         &self.settings
     }
 
@@ -280,14 +304,14 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        self.answer_well_formed(request, Origin { peer, seat: None }, Ok(())).await
+        self.answer_well_formed(request, RequestOrigin { peer, seat: None }, Ok(())).await
     }
 
     /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.
     async fn answer_well_formed<B>(
         self: Arc<Self>,
         request: Request<B>,
-        origin: Origin,
+        origin: RequestOrigin,
         formed: Result<(), Issue>,
     ) -> Response<Full<Bytes>>
     where
@@ -305,7 +329,7 @@ impl<R: Run> Server<R> {
             let server = Arc::clone(&self);
             let task = tokio::spawn(async move { server.trace(&arrival, query, body, &mut known).await });
             task.await.unwrap_or_else(|error| {
-                let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
+                let wanted = AnswerForm::new(&Method::GET, &hyper::HeaderMap::new());
                 self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
@@ -319,7 +343,13 @@ impl<R: Run> Server<R> {
     }
 
     /// Settles a request within its trace, so that every line of the log about it says which.
-    async fn trace<B>(&self, arrival: &Arrival, query: Query, body: B, known: &mut Known) -> Response<Full<Bytes>>
+    async fn trace<B>(
+        &self,
+        arrival: &Arrival,
+        query: RequestQuery,
+        body: B,
+        known: &mut RequestFacts,
+    ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
@@ -331,7 +361,13 @@ impl<R: Run> Server<R> {
         response
     }
 
-    async fn settle<B>(&self, arrival: &Arrival, query: Query, body: B, known: &mut Known) -> Response<Full<Bytes>>
+    async fn settle<B>(
+        &self,
+        arrival: &Arrival,
+        query: RequestQuery,
+        body: B,
+        known: &mut RequestFacts,
+    ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
@@ -371,13 +407,13 @@ impl<R: Run> Server<R> {
         }
         let (method, status, took) = (method_name(&parts.method), status.as_u16(), arrival.at.elapsed());
         let label = route::label(&arrival.route);
-        let counted = metrics::Answered { method, route: label, status };
+        let counted = metrics::ResponseLabels { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
-        log::answered(&Answered {
+        log::answered(&AnsweredRequest {
             method,
             route: label,
-            action: action(&arrival.route).map(Action::name),
+            action: action(&arrival.route).map(AuditAction::name),
             status,
             took,
             client: arrival.client,
@@ -389,13 +425,19 @@ impl<R: Run> Server<R> {
     }
 
     /// Gives out a developer's token. Who ordered it is written down as who called.
-    async fn issue<B>(&self, tokens: &Tokens, arrival: &Arrival, body: B, known: &mut Known) -> Response<Full<Bytes>>
+    async fn issue<B>(
+        &self,
+        tokens: &Tokens,
+        arrival: &Arrival,
+        body: B,
+        known: &mut RequestFacts,
+    ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let settings = &self.settings;
         let issue = token::issue(tokens, settings, self.lender(None), &arrival.parts, body, &known.wanted);
-        let Issued { response, order } = issue.await;
+        let TokenAnswer { response, order } = issue.await;
         let Some(mut event) = self.event(arrival, known) else { return response };
         if let Some(order) = order {
             event.who.person = Some(order.person);
@@ -415,7 +457,7 @@ impl<R: Run> Server<R> {
     async fn respond(
         &self,
         arrival: &Arrival,
-        wanted: &Wanted,
+        wanted: &AnswerForm,
         result: Result<Answer, Outcome>,
     ) -> Response<Full<Bytes>> {
         match result {
@@ -441,7 +483,7 @@ impl<R: Run> Server<R> {
     }
 
     /// Compressing or indenting a large answer takes so long that it would keep a thread from other requests.
-    async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
+    async fn respond_at_length(&self, answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
         let form = wanted.clone();
         let responded = self.pool.run(async move { respond::answer(answer, &form) }).await;
         responded
@@ -452,7 +494,12 @@ impl<R: Run> Server<R> {
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn account(&self, arrival: &Arrival, known: &mut Known, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    fn account(
+        &self,
+        arrival: &Arrival,
+        known: &mut RequestFacts,
+        result: &Result<Answer, Outcome>,
+    ) -> Result<(), Outcome> {
         let Some(mut event) = self.event(arrival, known) else { return Ok(()) };
         account::note_parameters(&mut event, &arrival.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
@@ -460,12 +507,12 @@ impl<R: Run> Server<R> {
     }
 
     /// The event of a request, as far as its head and its caller tell; nothing where none is written.
-    fn event(&self, arrival: &Arrival, known: &mut Known) -> Option<Event> {
+    fn event(&self, arrival: &Arrival, known: &mut RequestFacts) -> Option<AuditEvent> {
         let from = known.from.take()?;
         let mut event = match &arrival.route {
             Route::To(interaction) => self.run.event(Some(interaction))?,
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
-            Route::TokenService => Event { action: Action::TokenIssue, ..self.run.event(None)? },
+            Route::TokenService => AuditEvent { action: AuditAction::TokenIssue, ..self.run.event(None)? },
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => {
                 let mut event = self.run.event(None)?;
                 let (base_path, path) = (arrival.base_path(&self.settings), arrival.parts.uri.path());
@@ -489,10 +536,10 @@ impl<R: Run> Server<R> {
 }
 
 /// The audit trail's name of what a request asks for.
-fn action(route: &Route) -> Option<Action> {
+fn action(route: &Route) -> Option<AuditAction> {
     match route {
         Route::To(interaction) => interaction.row.action,
-        Route::TokenService => Some(Action::TokenIssue),
+        Route::TokenService => Some(AuditAction::TokenIssue),
         _ => None,
     }
 }
@@ -514,10 +561,10 @@ fn method_name(method: &Method) -> &'static str {
 }
 
 /// The service hyper calls. Every failure is an answer; it fails only where it is told to hang up.
-async fn call<R: Run>(
-    server: Arc<Server<R>>,
+async fn call<R: Interactions>(
+    server: Arc<HttpServer<R>>,
     request: Request<hyper::body::Incoming>,
-    origin: Origin,
+    origin: RequestOrigin,
 ) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
     let formed = message::check(&parts);

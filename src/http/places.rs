@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::load::{Load, count};
+use super::load::{LoadCounters, count};
 use super::seat::{Seat, now_ms};
 use crate::http::limits::IDLE_MS;
 
@@ -27,12 +27,12 @@ pub(super) struct Places {
     per_address_max: usize,
     free: Arc<Semaphore>,
     taken: Mutex<Taken>,
-    load: Arc<Load>,
+    load: Arc<LoadCounters>,
 }
 
 /// A connection's place, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     pub seat: Arc<Seat>,
     number: u64,
     address: Option<IpAddr>,
@@ -69,7 +69,7 @@ pub(super) fn counted(address: IpAddr) -> IpAddr {
 }
 
 impl Places {
-    pub(super) fn new(max: usize, per_address_max: usize, load: Arc<Load>) -> Arc<Places> {
+    pub(super) fn new(max: usize, per_address_max: usize, load: Arc<LoadCounters>) -> Arc<Places> {
         let free = Arc::new(Semaphore::new(max));
         Arc::new(Places { max, per_address_max, free, taken: Mutex::default(), load })
     }
@@ -78,7 +78,7 @@ impl Places {
     ///
     /// # Errors
     /// There is none, and nobody makes room.
-    pub(super) async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, NoPlace> {
+    pub(super) async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<ConnectionSlot, NoPlace> {
         let address = address.map(counted);
         if let Some(address) = address
             && self.taken().by_address.get(&address).is_some_and(|count| *count >= self.per_address_max)
@@ -99,7 +99,7 @@ impl Places {
         }
         drop(taken);
         self.load.connections.fetch_add(1, Ordering::Relaxed);
-        Ok(Place { seat, number, address, places: Arc::clone(self), _permit: permit })
+        Ok(ConnectionSlot { seat, number, address, places: Arc::clone(self), _permit: permit })
     }
 
     /// Ready when every place is free again.
@@ -154,7 +154,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.seats.remove(&self.number);

@@ -8,7 +8,7 @@ use hyper::header::{HOST, HeaderName};
 use hyper::http::request::Parts;
 
 use super::header;
-use super::settings::Settings;
+use super::settings::HttpSettings;
 use fhir::outcome::{Hcert, Issue};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -27,7 +27,7 @@ const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix
 ///
 /// Source: Contract 1.2.
 pub(super) fn base_url(
-    settings: &Settings,
+    settings: &HttpSettings,
     parts: &Parts,
     peer: Option<IpAddr>,
     base_path: &str,
@@ -56,7 +56,7 @@ pub(super) fn base_url(
 }
 
 /// Whether a proxy that is believed says that it was spoken to over TLS.
-pub(super) fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn is_secure(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> bool {
     parts.headers.contains_key(FORWARDED_PROTO)
         && is_trusted(settings, peer)
         && last(parts, &FORWARDED_PROTO, |_| true).is_ok_and(|scheme| scheme.as_deref() == Some("https"))
@@ -64,7 +64,7 @@ pub(super) fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>
 
 /// The address that bounds on clients count: the peer's, or that which a trusted proxy forwards for. Nothing for this machine itself, and
 /// for a proxy that does not say.
-pub(super) fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn client(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     match is_trusted(settings, peer) {
         true => forwarded(parts),
         false => peer.filter(|peer| settings.is_counted(*peer)),
@@ -73,7 +73,7 @@ pub(super) fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -
 
 /// The address that a request was sent from, whether or not it is counted: the peer's, or that which a trusted proxy forwards for.
 /// Nothing where that proxy names one that cannot be read.
-pub(super) fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn sender(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     match is_trusted(settings, peer) && parts.headers.contains_key(FORWARDED_FOR) {
         true => forwarded(parts),
         false => peer,
@@ -81,7 +81,7 @@ pub(super) fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -
 }
 
 /// The address that the log shows: the sender's, else the peer's.
-pub(super) fn logged(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn logged(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     sender(settings, parts, peer).or(peer).map(|address| address.to_canonical())
 }
 
@@ -92,7 +92,7 @@ fn forwarded(parts: &Parts) -> Option<IpAddr> {
     address.or_else(|| forwarded.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-fn is_trusted(settings: &Settings, peer: Option<IpAddr>) -> bool {
+fn is_trusted(settings: &HttpSettings, peer: Option<IpAddr>) -> bool {
     peer.is_some_and(|peer| settings.trusted_proxies.iter().any(|proxy| proxy.contains(peer)))
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use crate::config::Config;
 
     fn seen(peer: &str, headers: &[(&str, &str)]) -> Result<String, Issue> {
-        let mut settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let mut settings = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         settings.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
         let mut request = Request::get("/fhir/metadata");
         for (name, value) in headers {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn bounds_and_log_name_the_client_that_the_trusted_proxy_forwards_for() {
-        let mut settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let mut settings = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         settings.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
         for (peer, forwarded, counted, shown) in [
             ("192.0.2.1", None, Some("192.0.2.1"), "192.0.2.1"),

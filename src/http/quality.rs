@@ -5,17 +5,17 @@ use hyper::header::HeaderName;
 
 /// One member: `application/json` with the parameters `; charset=utf-8` and a weight in thousandths.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Member<'a> {
+pub(super) struct HeaderMember<'a> {
     pub name: &'a str,
     parameters: &'a str,
     pub weight: u16,
 }
 
-impl<'a> Member<'a> {
+impl<'a> HeaderMember<'a> {
     /// Reads one member. A weight that cannot be read counts as 1.
     pub(super) fn parse(text: &'a str) -> Self {
         let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
-        let mut member = Member { name: name.trim(), parameters, weight: 1000 };
+        let mut member = HeaderMember { name: name.trim(), parameters, weight: 1000 };
         member.weight = member.parameter("q").and_then(thousandths).unwrap_or(1000);
         member
     }
@@ -29,9 +29,12 @@ impl<'a> Member<'a> {
 }
 
 /// The members of all headers of that name, in their order. Headers that are not ASCII are passed over.
-pub(super) fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Member<'a>> + use<'a> {
+pub(super) fn members<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = HeaderMember<'a>> + use<'a> {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    lines.flat_map(|line| line.split(',')).map(str::trim).filter(|text| !text.is_empty()).map(Member::parse)
+    lines.flat_map(|line| line.split(',')).map(str::trim).filter(|text| !text.is_empty()).map(HeaderMember::parse)
 }
 
 /// `0.75` as 750.
@@ -67,7 +70,7 @@ mod tests {
             ("a;q=1.9", 1000),
             ("a;q=0.0001", 1000),
         ] {
-            assert_eq!(Member::parse(text).weight, weight, "{text}");
+            assert_eq!(HeaderMember::parse(text).weight, weight, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Headers and query of a request become a [`Context`].
+//! Headers and query of a request become a [`RequestContext`].
 
 use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
@@ -7,12 +7,12 @@ use hyper::{HeaderMap, Method, Version};
 use super::arrival::Arrival;
 use super::message::{length, too_long};
 use super::query::Pair;
-use super::settings::Settings;
-use super::wanted::Wanted;
+use super::settings::HttpSettings;
+use super::wanted::AnswerForm;
 use super::{condition, handed_on, header, media, proxy, query, x_road};
-use crate::interaction::context::Who;
-use crate::interaction::table::Row;
-use crate::interaction::{Content, Context, Prefer, Return};
+use crate::interaction::context::Actor;
+use crate::interaction::table::InteractionRow;
+use crate::interaction::{BodyContent, Prefer, RequestContext, Return};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
@@ -21,7 +21,7 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// Checks what the headers say of the body before any of it is read: 417, 411, 415, 413, in this order.
 ///
 /// `bytes_max` is the largest body; `has_body` is false when it is known that none follows.
-pub fn check_body(parts: &Parts, content: Option<Content>, has_body: bool, bytes_max: usize) -> Result<(), Issue> {
+pub fn check_body(parts: &Parts, content: Option<BodyContent>, has_body: bool, bytes_max: usize) -> Result<(), Issue> {
     let headers = &parts.headers;
     for value in headers.get_all(EXPECT) {
         if !value.as_bytes().eq_ignore_ascii_case(b"100-continue") {
@@ -31,7 +31,7 @@ pub fn check_body(parts: &Parts, content: Option<Content>, has_body: bool, bytes
     }
     let Some(content) = content else { return Ok(()) };
     let unmeasured = !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING);
-    if content == Content::Resource && unmeasured && parts.version <= Version::HTTP_11 {
+    if content == BodyContent::Resource && unmeasured && parts.version <= Version::HTTP_11 {
         return Err(Issue::new(Hcert::LengthRequired));
     }
     if has_body {
@@ -48,12 +48,12 @@ pub fn check_body(parts: &Parts, content: Option<Content>, has_body: bool, bytes
 /// # Errors
 /// Every header and parameter that is not understood.
 pub fn context(
-    settings: &Settings,
+    settings: &HttpSettings,
     arrival: &Arrival,
-    wanted: &Wanted,
+    wanted: &AnswerForm,
     parameters: Vec<Pair>,
-    row: &Row,
-) -> Result<Context, Outcome> {
+    row: &InteractionRow,
+) -> Result<RequestContext, Outcome> {
     let Arrival { parts, origin, .. } = arrival;
     let headers = &parts.headers;
     let mut issues = Vec::new();
@@ -75,7 +75,7 @@ pub fn context(
     let x_road_id =
         handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| Some(handed_on.x_road.id.as_ref()?.text()));
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
-    Ok(Context {
+    Ok(RequestContext {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
         language: wanted.language,
         prefer,
@@ -85,8 +85,8 @@ pub fn context(
         if_none_exist,
         subset,
         parameters,
-        by_form: row.body == Some(Content::Form),
-        who: Who { trace, x_road_id, ..Who::default() },
+        by_form: row.body == Some(BodyContent::Form),
+        who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,
         handed_on,
         held: None,
@@ -142,7 +142,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
-    use crate::http::arrival::Origin;
+    use crate::http::arrival::RequestOrigin;
     use crate::http::route::Route;
 
     fn parts(method: &str, headers: &[(&str, &str)]) -> Parts {
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn all_headers_that_are_not_understood_are_told_together() {
         let config = crate::config::Config::default();
-        let settings = Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
-        let origin = Origin { peer: None, seat: None };
+        let origin = RequestOrigin { peer: None, seat: None };
         let (arrival, _, known) = Arrival::read(&settings, parts, origin, Ok(()), false);
         let Route::To(interaction) = &arrival.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();
@@ -188,7 +188,7 @@ mod tests {
             check_body(&parts("POST", headers), content, true, 10).map_err(|issue| issue.code())
         };
         let json = ("content-type", "application/json");
-        let resource = Some(Content::Resource);
+        let resource = Some(BodyContent::Resource);
         assert_eq!(check(&[json, ("content-length", "10")], resource), Ok(()));
         assert_eq!(check(&[json, ("transfer-encoding", "chunked")], resource), Ok(()));
         assert_eq!(check(&[json, ("content-length", "10"), ("expect", "100-Continue")], resource), Ok(()));
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(check(&[json, ("content-length", "+1")], resource), Err(Hcert::HeaderWrong));
         assert_eq!(check(&[json], resource), Err(Hcert::LengthRequired));
         assert_eq!(check(&[("content-length", "10")], resource), Err(Hcert::MediaTypeUnsupported));
-        assert_eq!(check(&[json, ("content-length", "10")], Some(Content::Form)), Err(Hcert::MediaTypeUnsupported));
+        assert_eq!(check(&[json, ("content-length", "10")], Some(BodyContent::Form)), Err(Hcert::MediaTypeUnsupported));
         assert_eq!(check(&[("expect", "magic")], None), Err(Hcert::ExpectationUnknown));
         assert_eq!(check(&[("content-length", "99")], None), Ok(()));
     }

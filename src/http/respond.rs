@@ -13,13 +13,13 @@ use hyper::header::{
 use hyper::{Response, StatusCode};
 
 use super::header;
-use super::media::Media;
+use super::media::MediaTypes;
 use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
-use super::wanted::Wanted;
-use crate::interaction::{Answer, Instead, Turn};
-use base::log::{Refused, shown};
+use super::wanted::AnswerForm;
+use crate::interaction::{Answer, HeavySearchPermit, Instead};
+use base::log::{RefusalReason, shown};
 use certificate::Version;
 use fhir::date_time;
 use fhir::outcome::{Hcert, Language, Outcome};
@@ -34,7 +34,7 @@ const RETRY_AFTER_S: u32 = 2;
 const LOG_CODE_CHARACTERS_MAX: usize = 64;
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
-pub(super) fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) fn answer(answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let mut response = body(status(answer.status), answer.body, answer.turn, wanted);
     let headers = response.headers_mut();
     if let Some((version, modified)) = answer.version {
@@ -52,10 +52,10 @@ pub(super) fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
     response
 }
 
-/// Writes a refusal as OperationOutcome. What the log shows of it goes along as a [`Refused`].
+/// Writes a refusal as OperationOutcome. What the log shows of it goes along as a [`RefusalReason`].
 ///
 /// Source: specification 7; Contract 5.1, 5.2.
-pub(super) fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Response<Full<Bytes>> {
+pub(super) fn outcome(outcome: &Outcome, wanted: &AnswerForm, issue_system: &str) -> Response<Full<Bytes>> {
     let status = status(outcome.status());
     let mut id = match outcome.issues() {
         [] => outcome.reflected().first().and_then(|first| first.id.as_deref()).map(logged_id),
@@ -68,7 +68,7 @@ pub(super) fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) ->
     });
     // Another system may have put anything there.
     let code = shown(outcome.leading_code()).chars().take(LOG_CODE_CHARACTERS_MAX).collect();
-    let refused = Refused { code, id, cause: outcome.cause().map(str::to_owned) };
+    let refused = RefusalReason { code, id, cause: outcome.cause().map(str::to_owned) };
     let mut response = body(status, json, None, wanted);
     response.extensions_mut().insert(refused);
     if status == StatusCode::UNAUTHORIZED {
@@ -87,8 +87,8 @@ fn logged_id(id: &str) -> String {
 }
 
 /// JSON that is no FHIR. Contract 5.1.
-pub(super) fn json(number: u16, json: String, wanted: &Wanted) -> Response<Full<Bytes>> {
-    let wanted = Wanted { media: Media::Json, ..wanted.clone() };
+pub(super) fn json(number: u16, json: String, wanted: &AnswerForm) -> Response<Full<Bytes>> {
+    let wanted = AnswerForm { media: MediaTypes::Json, ..wanted.clone() };
     body(status(number), json.into_bytes(), None, &wanted)
 }
 
@@ -119,19 +119,24 @@ fn status(number: u16) -> StatusCode {
 }
 
 /// A body that holds its turn until it is sent.
-struct Held {
+struct BodyWithPermit {
     bytes: Vec<u8>,
-    _turn: Turn,
+    _turn: HeavySearchPermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BodyWithPermit {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 /// Status, body and the headers that every answer has.
-fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wanted) -> Response<Full<Bytes>> {
+fn body(
+    status: StatusCode,
+    mut bytes: Vec<u8>,
+    turn: Option<HeavySearchPermit>,
+    wanted: &AnswerForm,
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -160,7 +165,7 @@ fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wan
         }
     } else {
         *response.body_mut() = match turn {
-            Some(turn) => Full::new(Bytes::from_owner(Held { bytes, _turn: turn })),
+            Some(turn) => Full::new(Bytes::from_owner(BodyWithPermit { bytes, _turn: turn })),
             None => Full::from(bytes),
         };
     }
@@ -199,10 +204,10 @@ mod tests {
     use super::*;
     use fhir::outcome::{Hcert, Issue};
 
-    fn wanted() -> Wanted {
+    fn wanted() -> AnswerForm {
         let mut headers = HeaderMap::new();
         headers.insert(REQUEST_ID, HeaderValue::from_static("r-1"));
-        Wanted::new(&Method::GET, &headers)
+        AnswerForm::new(&Method::GET, &headers)
     }
 
     fn read(body: Vec<u8>) -> Answer {
@@ -253,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_bodies_above_the_bound_are_compressed() {
-        let gzip = Wanted { gzip: true, ..wanted() };
+        let gzip = AnswerForm { gzip: true, ..wanted() };
         let small = answer(read(vec![b'1'; GZIP_BYTES_MIN]), &gzip);
         assert_eq!(text(&small, CONTENT_ENCODING), None);
         let large = answer(read(vec![b'1'; GZIP_BYTES_MIN + 1]), &gzip);
@@ -269,9 +274,9 @@ mod tests {
     #[test]
     fn head_answers_what_get_would_without_the_body() {
         for gzip in [false, true] {
-            let get = answer(read(vec![b'1'; 5000]), &Wanted { gzip, ..wanted() });
+            let get = answer(read(vec![b'1'; 5000]), &AnswerForm { gzip, ..wanted() });
             let length = get.body().size_hint().exact().unwrap().to_string();
-            let mut head = answer(read(vec![b'1'; 5000]), &Wanted { gzip, head: true, ..wanted() });
+            let mut head = answer(read(vec![b'1'; 5000]), &AnswerForm { gzip, head: true, ..wanted() });
             assert_eq!(text(&head, CONTENT_LENGTH), Some(length.as_str()));
             assert!(head.body().is_end_stream());
             head.headers_mut().remove(CONTENT_LENGTH);
@@ -294,7 +299,7 @@ mod tests {
     async fn a_private_cause_is_for_the_log_which_knows_the_id_that_the_caller_got() {
         let response = outcome(&Outcome::internal("disk /secret is full"), &wanted(), "s");
         assert_eq!(response.status(), 500);
-        let Refused { code, id, cause } = response.extensions().get().cloned().unwrap();
+        let RefusalReason { code, id, cause } = response.extensions().get().cloned().unwrap();
         assert_eq!((code.as_str(), cause.as_deref()), (Hcert::Internal.code(), Some("disk /secret is full")));
         let text = String::from_utf8(bytes(response).await).unwrap();
         assert!(!text.contains("secret"));

@@ -6,7 +6,7 @@ use hyper::Method;
 
 use super::address::{KEYS_PATH, SMART_PATH, TOKEN_PATH, without_slash};
 use super::query::decode;
-use super::x_road::Fault;
+use super::x_road::XRoadFault;
 use crate::interaction::{Instance, Interaction, PathId, Verb};
 use certificate::Id;
 
@@ -24,7 +24,7 @@ pub enum Route {
     WrongMethod,
     Unknown,
     /// A path of X-Road that leads to no service of ours.
-    Fault(Fault),
+    Fault(XRoadFault),
 }
 
 /// Path segments below the base path; the deepest path has four.
@@ -117,8 +117,8 @@ fn split<'a, 'b>(path: &'a str, segments: &'b mut [&'a str; SEGMENTS_MAX]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interaction::{Kind, ListKind};
-    use Kind::*;
+    use crate::interaction::{InteractionKind, ListKind};
+    use InteractionKind::*;
     use certificate::Version;
 
     fn to(method: &str, path: &str) -> Route {

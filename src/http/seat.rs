@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::load::{Load, count};
+use super::load::{LoadCounters, count};
 use crate::http::limits::IDLE_MS;
 
 /// Milliseconds after which a client that takes nothing of its answer loses its connection when room is needed.
@@ -20,7 +20,7 @@ const HTTP2_PROGRESS_BYTES: u64 = 1_024;
 /// One connection, as its task and whoever needs room both see it. Times are milliseconds since the process began to serve.
 #[derive(Debug)]
 pub struct Seat {
-    load: Arc<Load>,
+    load: Arc<LoadCounters>,
     /// Requests under way: read, and not answered yet.
     requests: AtomicUsize,
     /// There has been a request.
@@ -46,7 +46,7 @@ pub(super) fn now_ms() -> u64 {
 }
 
 impl Seat {
-    pub fn new(load: Arc<Load>) -> Arc<Seat> {
+    pub fn new(load: Arc<LoadCounters>) -> Arc<Seat> {
         Arc::new(Seat {
             load,
             requests: AtomicUsize::new(0),

@@ -9,7 +9,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 
 use super::proxy;
-use super::settings::Settings;
+use super::settings::HttpSettings;
 
 /// Seconds for which browsers may remember that the service speaks TLS only: a year, as is usual.
 const HSTS_S: u32 = 31_536_000;
@@ -40,7 +40,7 @@ pub(super) fn protect(headers: &mut HeaderMap, secure: bool) {
 }
 
 /// Whether the caller speaks TLS.
-pub(super) fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn is_secure(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> bool {
     settings.tls.is_some() || proxy::is_secure(settings, parts, peer)
 }
 

@@ -10,8 +10,8 @@ use super::clients::{ClientKey, CountedFor};
 use super::handed_on::{AUTHOR_ID, CLIENT, ID, ISSUE, USERID};
 use super::proxy;
 use super::query::decode;
-use super::settings::Settings;
-use crate::config::{XRoad, XRoadSender};
+use super::settings::HttpSettings;
+use crate::config::{XRoadSender, XRoadSettings};
 
 /// Marks a request of a connection whose client certificate `x_road.from` names.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ struct Trusted;
 pub(super) struct Dropped(pub String);
 
 /// Whether `x_road.from` names the certificate that a client showed in its handshake, by the SHA-256 of its DER.
-pub(super) fn is_certified(x_road: &XRoad, certificate: Option<&[u8; 32]>) -> bool {
+pub(super) fn is_certified(x_road: &XRoadSettings, certificate: Option<&[u8; 32]>) -> bool {
     let named = x_road.from.iter().flatten();
     certificate.is_some_and(|shown| named.into_iter().any(|sender| *sender == XRoadSender::Certificate(*shown)))
 }
@@ -35,7 +35,7 @@ pub(super) fn is_certified(x_road: &XRoad, certificate: Option<&[u8; 32]>) -> bo
 /// sees a claim of another sender. Returns whether there were any. Decision 190.
 ///
 /// Where the setting `x_road.from` is absent, every sender may set them, and none is trusted to name clients. Decision 189.
-pub(super) fn drop_claims(settings: &Settings, parts: &mut Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn drop_claims(settings: &HttpSettings, parts: &mut Parts, peer: Option<IpAddr>) -> bool {
     let Some(trusted) = &settings.x_road.from else { return false };
     let address = proxy::sender(settings, parts, peer);
     let is_named = |sender: &XRoadSender| match sender {
@@ -69,7 +69,7 @@ fn is_claim(name: &HeaderName) -> bool {
 
 /// Whom the bounds on clients count a request for: the client that a trusted sender names, else an address. `None`: the request is
 /// not counted, as those of this machine itself.
-pub(super) fn counted_for(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<CountedFor> {
+pub(super) fn counted_for(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> Option<CountedFor> {
     if parts.extensions.get::<Trusted>().is_some()
         && let Some(client) = x_road_client(parts)
     {
@@ -110,10 +110,10 @@ mod tests {
 
     const SERVER: &str = "10.1.1.1";
 
-    fn settings(from: &[&str]) -> Settings {
+    fn settings(from: &[&str]) -> HttpSettings {
         let mut config = Config::default();
         config.x_road.from = Some(from.iter().map(|sender| sender.parse().unwrap()).collect());
-        Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap()
+        HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap()
     }
 
     fn parts(headers: &[(&str, &str)]) -> Parts {
@@ -126,7 +126,7 @@ mod tests {
         [("x-road-client", "ee/COM/1/a"), ("x-road-service", "s"), ("x-author-id", "EE1"), ("accept", "x")];
 
     /// Headers that stay of all claims, and the names of those that were dropped.
-    fn left(settings: &Settings, mut parts: Parts, peer: &str) -> (usize, Option<String>) {
+    fn left(settings: &HttpSettings, mut parts: Parts, peer: &str) -> (usize, Option<String>) {
         let dropped = drop_claims(settings, &mut parts, Some(peer.parse().unwrap()));
         let names = parts.extensions.get::<Dropped>().map(|dropped| dropped.0.clone());
         assert_eq!(dropped, names.is_some());
@@ -149,7 +149,7 @@ mod tests {
         let mut certified = parts(&CLAIMS);
         certified.extensions.insert(Certified);
         assert_eq!(left(&by_certificate, certified, SERVER), (4, None));
-        let unset = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let unset = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         assert_eq!(left(&unset, parts(&CLAIMS), SERVER), (4, None), "without the setting every sender may");
     }
 
@@ -158,7 +158,7 @@ mod tests {
         let named = settings(&["10.1.1.1", &"ab".repeat(32)]).x_road;
         assert!(is_certified(&named, Some(&[0xab; 32])));
         assert!(!is_certified(&named, Some(&[0xac; 32])) && !is_certified(&named, None));
-        assert!(!is_certified(&XRoad::default(), Some(&[0xab; 32])));
+        assert!(!is_certified(&XRoadSettings::default(), Some(&[0xab; 32])));
     }
 
     #[test]

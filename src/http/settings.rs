@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::access::Tokens;
-use crate::config::{AccessMode, Config, ConfigError, Network, XRoad, XRoadSender};
+use crate::config::{AccessMode, Config, ConfigError, Network, XRoadSender, XRoadSettings};
 use crate::tls::Presented;
 use base::metrics::Metrics;
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct HttpSettings {
     pub base_path: String,
     /// `{base_url}` of callers that come without a trusted proxy.
     pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
-    pub x_road: XRoad,
+    pub x_road: XRoadSettings,
     /// `hcert dev`: strangers are kept out, and callers may ask for faults. Contract 6.4, 7.2.
     pub is_developer: bool,
     /// What an address has to begin with, as `/secret`, where other machines can reach `hcert dev`; else empty. Contract 7.2.
@@ -56,7 +56,7 @@ pub struct Settings {
     pub drain_timeout: Duration,
 }
 
-impl Settings {
+impl HttpSettings {
     /// `address` is where the listener really listens.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Settings {
     /// machine would have to come without TLS, or through a proxy to `hcert dev`.
     ///
     /// Source: Contract 1.2, 7.2.
-    pub fn new(config: &Config, address: SocketAddr) -> Result<Settings, ConfigError> {
+    pub fn new(config: &Config, address: SocketAddr) -> Result<HttpSettings, ConfigError> {
         let (server, is_developer) = (&config.server, config.access.mode == AccessMode::Developer);
         let is_local = address.ip().to_canonical().is_loopback();
         let base_url = match &server.base_url {
@@ -91,11 +91,11 @@ impl Settings {
             return Err(ConfigError(format!("{problem}: {advice}")));
         }
         let this_machine = ["127.0.0.0/8", "::1"].map(|text| text.parse().expect("both are written right"));
-        let settings = Settings {
+        let settings = HttpSettings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
-            x_road: XRoad {
+            x_road: XRoadSettings {
                 // Nobody is believed whom the settings do not name, but where nothing is real.
                 from: config.x_road.from.clone().or((!is_developer).then(Vec::new)),
                 ..config.x_road.clone()
@@ -132,7 +132,7 @@ impl Settings {
     }
 
     /// The same behind a secret, in place of the one before.
-    pub fn with_secret(mut self, secret: &str) -> Settings {
+    pub fn with_secret(mut self, secret: &str) -> HttpSettings {
         let origin = origin(&self.base_url);
         let path = self.base_url[origin.len()..].trim_start_matches(&self.secret);
         self.base_url = format!("{origin}/{secret}{path}").into();
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn base_url(config: &Config, address: &str) -> Result<String, ConfigError> {
-        Settings::new(config, address.parse().unwrap()).map(|settings| settings.base_url.to_string())
+        HttpSettings::new(config, address.parse().unwrap()).map(|settings| settings.base_url.to_string())
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         let mut config = Config::default();
         config.access.mode = AccessMode::Jwt;
         config.server.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
-        let settings = Settings::new(&config, "127.0.0.1:1".parse().unwrap()).unwrap();
+        let settings = HttpSettings::new(&config, "127.0.0.1:1".parse().unwrap()).unwrap();
         for (address, is_counted) in [
             ("127.9.9.9", false),
             ("::1", false),
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn developer_mode_serves_this_machine_or_who_knows_the_secret() {
         let mut config = Config::default();
-        let made = |config: &Config, address: &str| Settings::new(config, address.parse().unwrap());
+        let made = |config: &Config, address: &str| HttpSettings::new(config, address.parse().unwrap());
         assert_eq!(made(&config, "127.0.0.1:1").unwrap().secret, "");
         let first = made(&config, "192.0.2.7:1").unwrap();
         let second = made(&config, "192.0.2.7:1").unwrap();

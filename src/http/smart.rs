@@ -7,12 +7,12 @@
 use serde_json::json;
 
 use super::address::{KEYS_PATH, TOKEN_PATH};
-use super::settings::{Settings, SmartConfiguration};
+use super::settings::{HttpSettings, SmartConfiguration};
 use super::x_road;
 
 impl SmartConfiguration {
     /// The document for a request under this base path.
-    pub fn document(&self, settings: &Settings, base_path: &str) -> String {
+    pub fn document(&self, settings: &HttpSettings, base_path: &str) -> String {
         if let SmartConfiguration::Issuer(document) = self {
             return document.clone();
         }

@@ -16,7 +16,7 @@ pub(super) enum Protocol {
 }
 
 /// A stream whose first bytes were read already and are given out again.
-pub(super) struct Opened<S> {
+pub(super) struct PrefixedStream<S> {
     stream: S,
     first: [u8; PREFACE.len()],
     /// The part of `first` not yet given out.
@@ -27,7 +27,7 @@ pub(super) struct Opened<S> {
 ///
 /// # Errors
 /// The stream ends or fails before.
-pub(super) async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Protocol, Opened<S>)> {
+pub(super) async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Protocol, PrefixedStream<S>)> {
     let mut first = [0; PREFACE.len()];
     let mut filled = 0;
     let protocol = loop {
@@ -42,10 +42,10 @@ pub(super) async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Pro
             break Protocol::Http2;
         }
     };
-    Ok((protocol, Opened { stream, first, left: 0..filled }))
+    Ok((protocol, PrefixedStream { stream, first, left: 0..filled }))
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Opened<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for PrefixedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -62,7 +62,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Opened<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Opened<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for PrefixedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }

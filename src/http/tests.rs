@@ -19,37 +19,37 @@ use crate::config::Config;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX};
 use crate::http::answers::ANSWERS_FREE_SHARE;
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::Kind;
+use crate::interaction::InteractionKind;
 
 /// A stand-in for the service.
 pub(super) type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
 
 pub(super) struct StandIn {
     answers: Answers,
-    pub seen: Mutex<Vec<(Interaction, Context, Vec<u8>)>>,
+    pub seen: Mutex<Vec<(Interaction, RequestContext, Vec<u8>)>>,
 }
 
-impl Run for StandIn {
-    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for StandIn {
+    async fn run(&self, interaction: Interaction, context: RequestContext, body: Vec<u8>) -> Result<Answer, Outcome> {
         let result = (self.answers)(&interaction);
         self.seen.lock().unwrap().push((interaction, context, body));
         result
     }
 }
 
-pub(super) fn settings() -> Settings {
-    Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap()
+pub(super) fn settings() -> HttpSettings {
+    HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap()
 }
 
-pub(super) fn server_with(settings: Settings, answers: Answers) -> Arc<Server<StandIn>> {
-    Server::new(StandIn { answers, seen: Mutex::default() }, settings)
+pub(super) fn server_with(settings: HttpSettings, answers: Answers) -> Arc<HttpServer<StandIn>> {
+    HttpServer::new(StandIn { answers, seen: Mutex::default() }, settings)
 }
 
 pub(super) fn ok(_: &Interaction) -> Result<Answer, Outcome> {
     Ok(Answer { status: 200, body: b"{\"resourceType\":\"Composition\"}".to_vec(), ..Answer::default() })
 }
 
-fn server() -> Arc<Server<StandIn>> {
+fn server() -> Arc<HttpServer<StandIn>> {
     server_with(settings(), Box::new(ok))
 }
 
@@ -85,7 +85,7 @@ impl Told {
     }
 }
 
-async fn send(server: &Arc<Server<StandIn>>, request: Builder, body: &str) -> Told {
+async fn send(server: &Arc<HttpServer<StandIn>>, request: Builder, body: &str) -> Told {
     let body = Full::new(Bytes::from(body.to_owned()));
     let response = Arc::clone(server).answer(request.body(body).unwrap(), None).await;
     let (parts, body) = response.into_parts();
@@ -187,7 +187,7 @@ async fn a_body_reaches_the_interaction_as_it_was_sent() {
     let server = server();
     assert_eq!(send(&server, create().header(REQUEST_ID, "r-1"), "{}").await.status, 200);
     let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
-    assert_eq!((interaction, body), (Interaction::plain(Kind::Create), b"{}".to_vec()));
+    assert_eq!((interaction, body), (Interaction::plain(InteractionKind::Create), b"{}".to_vec()));
     assert_eq!(&*context.base_url, "http://127.0.0.1:8080/fhir");
     assert_eq!(context.who.trace.as_deref(), Some("r-1"));
 }
@@ -233,13 +233,13 @@ async fn a_large_body_is_processed_on_the_pool_whatever_is_asked_for() {
 /// A stand-in whose every stored resource has so many bytes.
 struct Storing(usize);
 
-impl Run for Storing {
-    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for Storing {
+    async fn run(&self, _: Interaction, _: RequestContext, _: Vec<u8>) -> Result<Answer, Outcome> {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
         Ok(Answer { status: 200, body: name.into_bytes(), ..Answer::default() })
     }
 
-    fn stored_bytes(&self, _: &Interaction, _: &Context) -> usize {
+    fn stored_bytes(&self, _: &Interaction, _: &RequestContext) -> usize {
         self.0
     }
 }
@@ -247,7 +247,7 @@ impl Run for Storing {
 #[tokio::test]
 async fn a_large_stored_resource_is_read_through_on_the_pool() {
     for (bytes, is_on_pool) in [(LARGE_BODY_BYTES, false), (LARGE_BODY_BYTES + 1, true)] {
-        let server = Server::new(Storing(bytes), settings());
+        let server = HttpServer::new(Storing(bytes), settings());
         let get = Request::get("/fhir/Composition/7?_summary=true").body(Full::<Bytes>::default()).unwrap();
         let post = Request::post("/fhir/Composition/7/$suspend").header(CONTENT_TYPE, "application/json");
         let post = post.header(CONTENT_LENGTH, "2").body(Full::<Bytes>::from("{}")).unwrap();
@@ -303,7 +303,7 @@ async fn a_search_by_form_adds_the_form_to_the_query() {
     let server = server();
     assert_eq!(send(&server, search(), "category=a+b&_pretty=true").await.body.lines().count(), 3);
     let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
-    assert_eq!((interaction.kind(), context.by_form, body.len()), (Kind::Search, true, 0));
+    assert_eq!((interaction.kind(), context.by_form, body.len()), (InteractionKind::Search, true, 0));
     let expected = [("status", "final"), ("category", "a b"), ("_pretty", "true")];
     assert_eq!(context.parameters, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 
@@ -388,7 +388,7 @@ impl Body for Silent {
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_is_not_waited_for_forever() {
-    let impatient = Settings { body_timeout: Duration::from_millis(20), ..settings() };
+    let impatient = HttpSettings { body_timeout: Duration::from_millis(20), ..settings() };
     let server = server_with(impatient, Box::new(ok));
     let request = create().body(Silent).unwrap();
     let response = tokio::time::timeout(Duration::from_secs(5), Arc::clone(&server).answer(request, None)).await;
@@ -406,18 +406,18 @@ async fn a_body_that_is_refused_by_its_length_is_not_waited_for() {
 
 struct Slow(Arc<AtomicBool>);
 
-impl Run for Slow {
-    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for Slow {
+    async fn run(&self, _: Interaction, _: RequestContext, _: Vec<u8>) -> Result<Answer, Outcome> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         self.0.store(true, Ordering::SeqCst);
-        ok(&Interaction::plain(Kind::Capabilities))
+        ok(&Interaction::plain(InteractionKind::Capabilities))
     }
 }
 
 #[tokio::test]
 async fn a_client_that_goes_away_does_not_stop_the_work() {
     let done = Arc::new(AtomicBool::new(false));
-    let server = Server::new(Slow(Arc::clone(&done)), settings());
+    let server = HttpServer::new(Slow(Arc::clone(&done)), settings());
     let request = Request::delete("/fhir/Composition/7").body(Full::<Bytes>::default()).unwrap();
     let gone = tokio::time::timeout(Duration::from_millis(10), server.answer(request, None)).await;
     assert!(gone.is_err() && !done.load(Ordering::SeqCst));
@@ -427,7 +427,8 @@ async fn a_client_that_goes_away_does_not_stop_the_work() {
 
 #[tokio::test]
 async fn links_follow_a_trusted_proxy() {
-    let trusting = Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], is_developer: false, ..settings() };
+    let trusting =
+        HttpSettings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], is_developer: false, ..settings() };
     let server = server_with(trusting, Box::new(ok));
     let request = Request::get("/fhir/metadata").header("x-forwarded-host", "hcert.example.ee");
     let request = request.header("x-forwarded-proto", "https").body(Full::<Bytes>::default()).unwrap();

@@ -14,18 +14,18 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::stream::Protocol;
-use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
+use crate::config::{ClientAuth, ConfigError, MinVersion, TlsSettings};
 use crate::http::limits::TLS_LOOK_S;
-use crate::tls::{self, Clients, Looked, Options, Presented};
+use crate::tls::{self, ClientCertificatePolicy, FileCheck, Presented, TlsOptions};
 use base::log::event;
 
 /// What the service shows over TLS; nothing where the settings name no certificate.
 ///
 /// # Errors
 /// Which file cannot be used, and why.
-pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
+pub fn present(settings: &TlsSettings) -> Result<Option<Arc<Presented>>, ConfigError> {
     let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else { return Ok(None) };
-    let options = Options {
+    let options = TlsOptions {
         certificate: certificate.clone(),
         key: key.clone(),
         tls12: settings.min_version == MinVersion::Tls12,
@@ -37,15 +37,15 @@ pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
 
 /// # Errors
 /// Which revocation list of the settings cannot be used, and why.
-pub fn check_lists(settings: &Tls) -> Result<(), String> {
+pub fn check_lists(settings: &TlsSettings) -> Result<(), String> {
     let checked = clients(settings).map_or(Ok(()), |clients| tls::check_lists(&clients));
     checked.map_err(|problem| format!("tls.client_crl: {problem}"))
 }
 
-fn clients(settings: &Tls) -> Option<Clients> {
+fn clients(settings: &TlsSettings) -> Option<ClientCertificatePolicy> {
     let required = settings.client_auth == ClientAuth::Required;
     let revoked = settings.client_crl.clone();
-    settings.client_ca.clone().map(|authorities| Clients { authorities, required, revoked })
+    settings.client_ca.clone().map(|authorities| ClientCertificatePolicy { authorities, required, revoked })
 }
 
 /// What a handshake settled.
@@ -92,9 +92,9 @@ pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
         let looking = Arc::clone(&presented);
         // A disk of the network may take its time, and then it shall not be that of requests.
         match spawn_blocking(move || looking.look(is_asked)).await {
-            Ok(Looked::Unchanged) => {}
-            Ok(Looked::Renewed) => event!(TLS_FILES_READ),
-            Ok(Looked::Failed(problem)) => {
+            Ok(FileCheck::Unchanged) => {}
+            Ok(FileCheck::Renewed) => event!(TLS_FILES_READ),
+            Ok(FileCheck::Failed(problem)) => {
                 let problem = problem.as_str();
                 event!(TLS_FILES_BAD, problem);
             }

@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::body::{Lender, linger, receive};
 use super::quality::members;
-use super::settings::Settings;
-use super::wanted::Wanted;
+use super::settings::HttpSettings;
+use super::wanted::AnswerForm;
 use super::{message, respond};
 use crate::access::Tokens;
-use crate::access::token::Order;
-use base::log::Refused;
+use crate::access::token::TokenOrder;
+use base::log::RefusalReason;
 use base::log::event;
 use fhir::outcome::{Hcert, Language, Outcome};
 
@@ -23,38 +23,38 @@ const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;
 
 /// What refuses a request: status, and RFC 6749's code and words.
 #[derive(Clone)]
-struct Refusal {
+struct TokenRefusal {
     status: u16,
     error: &'static str,
     description: String,
 }
 
-impl Refusal {
-    fn new(status: u16, error: &'static str, description: impl Into<String>) -> Refusal {
-        Refusal { status, error, description: description.into() }
+impl TokenRefusal {
+    fn new(status: u16, error: &'static str, description: impl Into<String>) -> TokenRefusal {
+        TokenRefusal { status, error, description: description.into() }
     }
 }
 
 /// What the token service answers, and the order that it could read.
-pub(super) struct Issued {
+pub(super) struct TokenAnswer {
     pub response: Response<Full<Bytes>>,
-    pub order: Option<Order>,
+    pub order: Option<TokenOrder>,
 }
 
 /// Gives out a token.
 pub(super) async fn issue<B>(
     tokens: &Tokens,
-    settings: &Settings,
+    settings: &HttpSettings,
     lender: Lender<'_>,
     parts: &Parts,
     body: B,
-    wanted: &Wanted,
-) -> Issued
+    wanted: &AnswerForm,
+) -> TokenAnswer
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
     if parts.method != Method::POST {
-        return Issued { response: other_method(parts, "POST, OPTIONS", wanted), order: None };
+        return TokenAnswer { response: other_method(parts, "POST, OPTIONS", wanted), order: None };
     }
     let order = ordered(settings, lender, &parts.headers, body).await;
     let issued = match &order {
@@ -63,18 +63,18 @@ where
     };
     let response = match issued {
         Ok(answer) => respond::json(200, answer, wanted),
-        Err(Refusal { status, error, description }) => {
+        Err(TokenRefusal { status, error, description }) => {
             let told = json!({"error": error, "error_description": description}).to_string();
             let mut response = respond::json(status, told, wanted);
-            response.extensions_mut().insert(Refused { code: error.to_owned(), id: None, cause: None });
+            response.extensions_mut().insert(RefusalReason { code: error.to_owned(), id: None, cause: None });
             response
         }
     };
-    Issued { response, order: order.ok() }
+    TokenAnswer { response, order: order.ok() }
 }
 
 /// A JSON document that is only read.
-pub(super) fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) fn document(json: String, parts: &Parts, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     match parts.method {
         Method::GET | Method::HEAD => respond::json(200, json, wanted),
         _ => other_method(parts, "GET, HEAD, OPTIONS", wanted),
@@ -82,7 +82,7 @@ pub(super) fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response
 }
 
 /// The public key as a JWK set.
-pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         return other_method(parts, "GET, HEAD, OPTIONS", wanted);
     }
@@ -99,13 +99,18 @@ pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Res
 }
 
 /// Reads what is ordered.
-async fn ordered<B>(settings: &Settings, lender: Lender<'_>, headers: &HeaderMap, mut body: B) -> Result<Order, Refusal>
+async fn ordered<B>(
+    settings: &HttpSettings,
+    lender: Lender<'_>,
+    headers: &HeaderMap,
+    mut body: B,
+) -> Result<TokenOrder, TokenRefusal>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
     if !is_json(headers) {
         tokio::spawn(linger(body));
-        return Err(Refusal::new(
+        return Err(TokenRefusal::new(
             415,
             "invalid_request",
             "the body must be application/json, without Content-Encoding",
@@ -121,10 +126,10 @@ where
             return Err(refused(&outcome));
         }
     };
-    Order::read(&received.bytes).map_err(|wrong| Refusal::new(400, "invalid_request", wrong.0))
+    TokenOrder::read(&received.bytes).map_err(|wrong| TokenRefusal::new(400, "invalid_request", wrong.0))
 }
 
-async fn issued(tokens: &Tokens, order: &Order) -> Result<String, Refusal> {
+async fn issued(tokens: &Tokens, order: &TokenOrder) -> Result<String, TokenRefusal> {
     match tokens.issue(order).await {
         Ok(Some(issued)) => {
             let mut told = json!({"accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer"});
@@ -135,24 +140,24 @@ async fn issued(tokens: &Tokens, order: &Order) -> Result<String, Refusal> {
             }
             Ok(told.to_string())
         }
-        Ok(None) => Err(Refusal::new(404, "invalid_request", "tokens are given out in developer mode alone")),
+        Ok(None) => Err(TokenRefusal::new(404, "invalid_request", "tokens are given out in developer mode alone")),
         Err(cause) => {
             let cause = cause.as_str();
             event!(TOKEN_NOT_ISSUED, cause);
-            Err(Refusal::new(500, "server_error", "the developer's key could not be made"))
+            Err(TokenRefusal::new(500, "server_error", "the developer's key could not be made"))
         }
     }
 }
 
 /// What every request's body may be refused for.
-fn refused(outcome: &Outcome) -> Refusal {
+fn refused(outcome: &Outcome) -> TokenRefusal {
     let words: Vec<String> = outcome.issues().iter().map(|issue| issue.text(Language::English)).collect();
     let error = if outcome.status() < 500 { "invalid_request" } else { "temporarily_unavailable" };
-    Refusal::new(outcome.status(), error, words.join("; "))
+    TokenRefusal::new(outcome.status(), error, words.join("; "))
 }
 
 /// 204 for OPTIONS, 405 for the rest.
-fn other_method(parts: &Parts, allowed: &'static str, wanted: &Wanted) -> Response<Full<Bytes>> {
+fn other_method(parts: &Parts, allowed: &'static str, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let mut response = match parts.method == Method::OPTIONS {
         true => respond::json(204, String::new(), wanted),
         false => {

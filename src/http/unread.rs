@@ -18,7 +18,7 @@ const ANSWERS_IN_TURN_MAX: u32 = 8;
 
 /// The answers of one connection.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(super) struct UnreadAnswers {
     patience: Duration,
     answers: Mutex<Answers>,
     came: Notify,
@@ -29,27 +29,27 @@ struct Answers {
     next: u64,
     /// The most answers at once so far, as far as they are counted.
     widest: u32,
-    /// Number of each, and when its client will have owed `patience`, as [`Watched`](super::watched::Watched) counts it for a connection.
+    /// Number of each, and when its client will have owed `patience`, as [`WatchedStream`](super::watched::WatchedStream) counts it for a connection.
     ends: Vec<(u64, Instant)>,
 }
 
 /// The rest of an answer. HTTP/2 advances it by what the client's windows and the socket let through, and drops it when the client took
 /// the answer back.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct AnswerRemainder {
     bytes: Bytes,
     number: u64,
-    unread: Arc<Unread>,
+    unread: Arc<UnreadAnswers>,
 }
 
-impl Unread {
+impl UnreadAnswers {
     /// `patience` is how long a client may take nothing.
-    pub(super) fn new(patience: Duration) -> Arc<Unread> {
-        Arc::new(Unread { patience, answers: Mutex::default(), came: Notify::new() })
+    pub(super) fn new(patience: Duration) -> Arc<UnreadAnswers> {
+        Arc::new(UnreadAnswers { patience, answers: Mutex::default(), came: Notify::new() })
     }
 
     /// Watches over an answer until it is sent.
-    pub(super) fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<Rest> {
+    pub(super) fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<AnswerRemainder> {
         // A body in memory is there at once.
         let frame = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let bytes = match frame {
@@ -69,7 +69,7 @@ impl Unread {
         }
         drop(answers);
         self.came.notify_one();
-        Full::new(Rest { bytes, number, unread: Arc::clone(self) })
+        Full::new(AnswerRemainder { bytes, number, unread: Arc::clone(self) })
     }
 
     /// Ready when an answer was not taken in its time.
@@ -123,7 +123,7 @@ fn turns(answers: usize) -> u32 {
     u32::try_from(answers).unwrap_or(u32::MAX).clamp(1, ANSWERS_IN_TURN_MAX)
 }
 
-impl Buf for Rest {
+impl Buf for AnswerRemainder {
     fn remaining(&self) -> usize {
         self.bytes.len()
     }
@@ -141,7 +141,7 @@ impl Buf for Rest {
     }
 }
 
-impl Drop for Rest {
+impl Drop for AnswerRemainder {
     fn drop(&mut self) {
         if !self.bytes.is_empty() {
             self.unread.is_taken(self.number);
@@ -158,13 +158,13 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    async fn rest(unread: &Arc<Unread>, bytes: usize) -> Rest {
+    async fn rest(unread: &Arc<UnreadAnswers>, bytes: usize) -> AnswerRemainder {
         unread.watch(Full::from(vec![7; bytes])).frame().await.unwrap().unwrap().into_data().unwrap()
     }
 
     #[tokio::test]
     async fn an_answer_is_late_until_it_is_dropped() {
-        let unread = Unread::new(Duration::from_millis(1));
+        let unread = UnreadAnswers::new(Duration::from_millis(1));
         let first = unread.watch(Full::from("first"));
         let second = unread.watch(Full::from("second"));
         assert_eq!(first.collect().await.unwrap().to_bytes(), "first");
@@ -176,14 +176,14 @@ mod tests {
 
     #[tokio::test]
     async fn the_size_of_an_answer_gives_no_time_as_long_as_nothing_is_taken() {
-        let unread = Unread::new(Duration::from_millis(1));
+        let unread = UnreadAnswers::new(Duration::from_millis(1));
         let _large = unread.watch(Full::from(vec![0; 3_600 * ANSWER_BYTES_PER_SECOND_MIN as usize]));
         timeout(LONG, unread.late()).await.expect("nothing was taken");
     }
 
     #[tokio::test]
     async fn an_answer_that_is_taken_byte_by_byte_is_late_too() {
-        let unread = Unread::new(Duration::from_millis(50));
+        let unread = UnreadAnswers::new(Duration::from_millis(50));
         let mut rest = rest(&unread, 1_000_000).await;
         let drip = async {
             loop {
@@ -200,9 +200,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_taken_pays_and_never_for_more_than_the_patience() {
-        let unread = Unread::new(LONG);
+        let unread = UnreadAnswers::new(LONG);
         let mut rest = rest(&unread, 10_000_000).await;
-        let end = |unread: &Unread| unread.answers().ends[0].1;
+        let end = |unread: &UnreadAnswers| unread.answers().ends[0].1;
         let first = end(&unread);
         unread.answers().ends[0].1 = first - LONG / 2;
         rest.advance(ANSWER_BYTES_PER_SECOND_MIN as usize * 10);
@@ -215,7 +215,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_takes_one_answer_and_leaves_another_is_late() {
-        let unread = Unread::new(Duration::from_millis(20));
+        let unread = UnreadAnswers::new(Duration::from_millis(20));
         let left = rest(&unread, 10).await;
         let read = async {
             loop {
@@ -233,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_answer_is_none_and_one_that_comes_is_noticed() {
-        let unread = Unread::new(Duration::from_millis(1));
+        let unread = UnreadAnswers::new(Duration::from_millis(1));
         let empty = unread.watch(Full::default());
         assert!(empty.is_end_stream() || empty.size_hint().exact() == Some(0));
         assert!(timeout(Duration::from_millis(20), unread.late()).await.is_err());

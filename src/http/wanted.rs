@@ -3,17 +3,17 @@
 use hyper::Method;
 use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap, HeaderValue};
 
-use super::media::Media;
+use super::media::MediaTypes;
 use super::quality::members;
 use super::request_id::RequestId;
 use fhir::outcome::Language;
 
 /// The form of one answer.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct AnswerForm {
     pub request_id: RequestId,
     pub language: Language,
-    pub media: Media,
+    pub media: MediaTypes,
     /// `_pretty=true`
     pub pretty: bool,
     pub gzip: bool,
@@ -23,13 +23,13 @@ pub struct Wanted {
     pub x_road_id: Option<HeaderValue>,
 }
 
-impl Wanted {
+impl AnswerForm {
     /// Reads what never fails; `media` and `pretty` come out of the query and are set by the caller.
     pub fn new(method: &Method, headers: &HeaderMap) -> Self {
-        Wanted {
+        AnswerForm {
             request_id: RequestId::of(headers),
             language: language(headers),
-            media: Media::default(),
+            media: MediaTypes::default(),
             pretty: false,
             gzip: gzip(headers),
             head: method == Method::HEAD,
@@ -70,9 +70,9 @@ mod tests {
 
     use super::*;
 
-    fn wanted(name: HeaderName, value: &str) -> Wanted {
+    fn wanted(name: HeaderName, value: &str) -> AnswerForm {
         let headers = HeaderMap::from_iter([(name, HeaderValue::from_bytes(value.as_bytes()).unwrap())]);
-        Wanted::new(&Method::GET, &headers)
+        AnswerForm::new(&Method::GET, &headers)
     }
 
     #[test]

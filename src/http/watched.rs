@@ -19,7 +19,7 @@ use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 ///
 /// A connection that ends while its client takes nothing is reset: else the system would keep what was written, some megabytes, for as
 /// long as the client likes.
-pub(super) struct Watched<S: Reset> {
+pub(super) struct WatchedStream<S: Reset> {
     stream: S,
     patience: Duration,
     owed: Duration,
@@ -56,11 +56,11 @@ impl Reset for UnixStream {}
 /// A pipe within the process.
 impl Reset for DuplexStream {}
 
-impl<S: Reset> Watched<S> {
+impl<S: Reset> WatchedStream<S> {
     /// `seat` learns what the client takes.
-    pub(super) fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
+    pub(super) fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> WatchedStream<S> {
         seat.note_socket(stream.socket());
-        Watched { stream, patience, owed: Duration::ZERO, stalled: None, seat }
+        WatchedStream { stream, patience, owed: Duration::ZERO, stalled: None, seat }
     }
 
     /// Turns a write that waits for longer than allowed into an error.
@@ -84,7 +84,7 @@ impl<S: Reset> Watched<S> {
     }
 }
 
-impl<S: Reset> Drop for Watched<S> {
+impl<S: Reset> Drop for WatchedStream<S> {
     fn drop(&mut self) {
         self.seat.note_socket(None);
         if self.stalled.is_some() {
@@ -93,7 +93,7 @@ impl<S: Reset> Drop for Watched<S> {
     }
 }
 
-impl<S: Reset + AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: Reset + AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +103,7 @@ impl<S: Reset + AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(context, written)
@@ -138,15 +138,15 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
-    use crate::http::Load;
+    use crate::http::LoadCounters;
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
     #[tokio::test]
     async fn a_client_that_does_not_read_is_cut_off() {
         let (_client, server) = duplex(8);
-        let load: Arc<Load> = Arc::default();
-        let mut stream = Watched::new(server, PATIENCE, Seat::new(Arc::clone(&load)));
+        let load: Arc<LoadCounters> = Arc::default();
+        let mut stream = WatchedStream::new(server, PATIENCE, Seat::new(Arc::clone(&load)));
         let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
         assert_eq!(load.answers_unread.load(Ordering::Relaxed), 1);
@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_a_byte_now_and_then_is_cut_off_too() {
         let (mut client, server) = duplex(8);
-        let mut stream = Watched::new(server, PATIENCE, Seat::new(Arc::default()));
+        let mut stream = WatchedStream::new(server, PATIENCE, Seat::new(Arc::default()));
         let reader = tokio::spawn(async move {
             // Each byte pays for two milliseconds.
             while client.read_u8().await.is_ok() {
@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_reads_slowly_is_served() {
         let (mut client, server) = duplex(8);
-        let mut stream = Watched::new(server, Duration::from_secs(60), Seat::new(Arc::default()));
+        let mut stream = WatchedStream::new(server, Duration::from_secs(60), Seat::new(Arc::default()));
         let reader = tokio::spawn(async move {
             let mut bytes = [0; 8];
             for _ in 0..5 {

@@ -11,33 +11,33 @@ use hyper::http::request::Parts;
 use tokio::time::{Instant, timeout_at};
 
 use super::answers::NoMemory;
-use super::arrival::{Arrival, Known, Query};
-use super::body::{BodySize, Lender, Received};
-use super::clients::{ClientKey, UnderWay};
+use super::arrival::{Arrival, RequestFacts, RequestQuery};
+use super::body::{BodySize, Lender, ReceivedBody};
+use super::clients::{ClientKey, ClientRequest};
 use super::load::count;
 use super::route::{self, Route};
-use super::{Run, Server, account, body, caller, media, message, query, request};
+use super::{HttpServer, Interactions, account, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Answer, Content, Context, Interaction, Turn};
+use crate::interaction::{Answer, BodyContent, HeavySearchPermit, Interaction, RequestContext};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// A request that may be worked on, until this is dropped.
 struct Begun<'a> {
-    _under_way: Option<(UnderWay<'a>, Option<UnderWay<'a>>)>,
+    _under_way: Option<(ClientRequest<'a>, Option<ClientRequest<'a>>)>,
     /// Nothing where only its path was asked for.
-    context: Option<Context>,
+    context: Option<RequestContext>,
 }
 
-impl<R: Run> Server<R> {
+impl<R: Interactions> HttpServer<R> {
     /// The way of a request, in the order of Contract 2.9. Whatever it learns on the way is in `known` too.
     pub(super) async fn work<B>(
         &self,
         arrival: &Arrival,
-        query: Query,
+        query: RequestQuery,
         body: B,
-        known: &mut Known,
+        known: &mut RequestFacts,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -66,9 +66,9 @@ impl<R: Run> Server<R> {
     async fn begin(
         &self,
         arrival: &Arrival,
-        query: Query,
+        query: RequestQuery,
         has_body: bool,
-        known: &mut Known,
+        known: &mut RequestFacts,
     ) -> Result<Begun<'_>, Outcome> {
         self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
         message::check_size(&arrival.parts)?;
@@ -96,7 +96,7 @@ impl<R: Run> Server<R> {
             // A link opens for whom it was made.
             self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
         }
-        let Query { pairs, media, pretty } = query;
+        let RequestQuery { pairs, media, pretty } = query;
         let (parameters, content) = (pairs?, interaction.row.body);
         media?;
         request::check_body(&arrival.parts, content, has_body, self.bytes_max(content))?;
@@ -106,7 +106,7 @@ impl<R: Run> Server<R> {
     }
 
     /// Notes whom the parameters of a request name, where a trail is kept.
-    fn name(&self, arrival: &Arrival, parameters: &[(String, String)], known: &mut Known) {
+    fn name(&self, arrival: &Arrival, parameters: &[(String, String)], known: &mut RequestFacts) {
         if let (Route::To(interaction), Some(_)) = (&arrival.route, &known.from) {
             let person = known.identity.as_deref().map(|identity| &*identity.person);
             known.named = self.run.named(interaction, parameters, person);
@@ -119,8 +119,8 @@ impl<R: Run> Server<R> {
         arrival: &Arrival,
         interaction: &Interaction,
         parameters: Vec<(String, String)>,
-        known: &mut Known,
-    ) -> Result<Context, Outcome> {
+        known: &mut RequestFacts,
+    ) -> Result<RequestContext, Outcome> {
         let mut context = request::context(&self.settings, arrival, &known.wanted, parameters, interaction.row)?;
         caller::name(&mut context, known.identity.clone());
         if let Some(from) = &known.from {
@@ -136,11 +136,11 @@ impl<R: Run> Server<R> {
         &self,
         arrival: &Arrival,
         interaction: &Interaction,
-        context: Context,
+        context: RequestContext,
     ) -> Result<Answer, Outcome> {
         if self.run.stored_bytes(interaction, &context) > LARGE_BODY_BYTES {
             let client = arrival.counted.map(|counted| counted.client);
-            return Box::pin(self.work_on_pool(interaction.clone(), context, Received::default(), client)).await;
+            return Box::pin(self.work_on_pool(interaction.clone(), context, ReceivedBody::default(), client)).await;
         }
         let _admitted = self.admission.enter(interaction.may_change()).await?;
         // Before it is made, since it could hardly be handed over.
@@ -153,10 +153,10 @@ impl<R: Run> Server<R> {
     async fn work_with_body<B>(
         &self,
         arrival: &Arrival,
-        content: Content,
-        mut context: Context,
+        content: BodyContent,
+        mut context: RequestContext,
         mut body: B,
-        known: &mut Known,
+        known: &mut RequestFacts,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -181,7 +181,7 @@ impl<R: Run> Server<R> {
                 return Err(refusal);
             }
         };
-        if content == Content::Form {
+        if content == BodyContent::Form {
             let form = json::text_of(&received.bytes)?;
             known.form = Some(form.to_owned());
             // Once more, since the form may carry what the query did not.
@@ -210,8 +210,8 @@ impl<R: Run> Server<R> {
     async fn work_on_pool(
         &self,
         interaction: Interaction,
-        context: Context,
-        received: Received,
+        context: RequestContext,
+        received: ReceivedBody,
         client: Option<ClientKey>,
     ) -> Result<Answer, Outcome> {
         let turn = self.admission.enter_large(client).await?;
@@ -251,7 +251,7 @@ impl<R: Run> Server<R> {
         }
         match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
             Ok(share) => match self.answers.lend(arrival.origin.seat.as_ref(), bytes) {
-                Ok(lent) => answer.turn = Some(Turn::of((lent, share))),
+                Ok(lent) => answer.turn = Some(HeavySearchPermit::of((lent, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },
             Err(too_many_of_client) => *result = Err(too_many_of_client.into()),
@@ -281,10 +281,10 @@ impl<R: Run> Server<R> {
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
     }
 
-    fn bytes_max(&self, content: Option<Content>) -> usize {
+    fn bytes_max(&self, content: Option<BodyContent>) -> usize {
         match content {
-            Some(Content::Form) => self.settings.query_bytes_max,
-            Some(Content::Resource) | None => self.settings.body_bytes_max,
+            Some(BodyContent::Form) => self.settings.query_bytes_max,
+            Some(BodyContent::Resource) | None => self.settings.body_bytes_max,
         }
     }
 }

@@ -14,27 +14,27 @@ use super::handed_on::{CLIENT, ID};
 use super::header;
 use super::query::decode;
 use super::request_id::{REQUEST_ID, uuid};
-use super::settings::Settings;
-use super::wanted::Wanted;
+use super::settings::HttpSettings;
+use super::wanted::AnswerForm;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::interaction::HeaderText;
-use base::log::{Refused, shown};
+use base::log::{RefusalReason, shown};
 
 const ERROR: HeaderName = HeaderName::from_static("x-road-error");
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'p> {
+pub enum PathTarget<'p> {
     /// Below this base path: the setting's own, or one of X-Road.
     Fhir(&'p str),
     /// The token service, by X-Road.
     Token,
-    Fault(Fault),
+    Fault(XRoadFault),
 }
 
 /// What X-Road would say of a path itself, before any service is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum XRoadFault {
     /// The path is none of X-Road's form.
     BadRequest,
     /// The service is not taken here.
@@ -45,16 +45,16 @@ pub enum Fault {
 const PARTS: usize = 7;
 
 /// Finds the service that a path names.
-pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
+pub fn place<'p>(settings: &'p HttpSettings, path: &'p str) -> PathTarget<'p> {
     let Some(rest) = path.strip_prefix("/r1").filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
-        return Place::Fhir(&settings.base_path);
+        return PathTarget::Fhir(&settings.base_path);
     };
     // The first part is empty, as every path begins with a slash.
     let mut parts = rest.splitn(PARTS, '/').skip(1);
     let mut names = [""; PARTS - 2];
     for name in &mut names {
         let Some(part) = parts.next().filter(|part| is_identifier(part)) else {
-            return Place::Fault(Fault::BadRequest);
+            return PathTarget::Fault(XRoadFault::BadRequest);
         };
         *name = part;
     }
@@ -62,17 +62,19 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
     let [_, _, _, subsystem, service] = names;
     let taken = settings.x_road.subsystems.iter().any(|known| known == subsystem);
     match service {
-        _ if !taken => Place::Fault(Fault::UnknownService),
+        _ if !taken => PathTarget::Fault(XRoadFault::UnknownService),
         _ if *service == settings.x_road.fhir_service => {
-            Place::Fhir(&path[..path.len() - below.map_or(0, |below| below.len() + 1)])
+            PathTarget::Fhir(&path[..path.len() - below.map_or(0, |below| below.len() + 1)])
         }
-        _ if *service == settings.x_road.token_service && below.map(without_slash) == Some("v2/token") => Place::Token,
-        _ => Place::Fault(Fault::UnknownService),
+        _ if *service == settings.x_road.token_service && below.map(without_slash) == Some("v2/token") => {
+            PathTarget::Token
+        }
+        _ => PathTarget::Fault(XRoadFault::UnknownService),
     }
 }
 
 /// Path of the token service beside a FHIR service of X-Road, whose base path is `/r1/…/{fhir_service}`.
-pub fn token_path(settings: &Settings, base_path: &str) -> String {
+pub fn token_path(settings: &HttpSettings, base_path: &str) -> String {
     let subsystem = base_path.rsplit_once('/').map_or("", |(subsystem, _)| subsystem);
     format!("{subsystem}/{}/v2/token", settings.x_road.token_service)
 }
@@ -91,27 +93,27 @@ fn is_identifier(part: &str) -> bool {
     }
 }
 
-impl Fault {
+impl XRoadFault {
     fn kind(self) -> &'static str {
         match self {
-            Fault::BadRequest => "Client.BadRequest",
-            Fault::UnknownService => "Server.ServerProxy.UnknownService",
+            XRoadFault::BadRequest => "Client.BadRequest",
+            XRoadFault::UnknownService => "Server.ServerProxy.UnknownService",
         }
     }
 }
 
 /// The answer of a security server that cannot pass a request on. The path is not repeated: it may hold anything.
-pub fn fault(fault: Fault, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub fn fault(fault: XRoadFault, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let (status, message) = match fault {
-        Fault::BadRequest => {
+        XRoadFault::BadRequest => {
             (400, "The path must be /r1/{instance}/{memberClass}/{memberCode}/{subsystem}/{service}/…")
         }
-        Fault::UnknownService => (500, "Unknown service; settings x_road.* say which are taken"),
+        XRoadFault::UnknownService => (500, "Unknown service; settings x_road.* say which are taken"),
     };
     let id = uuid().to_string();
     let body = json!({"type": fault.kind(), "message": message, "detail": id});
     let mut response = Response::new(Full::from(body.to_string()));
-    response.extensions_mut().insert(Refused { code: fault.kind().to_owned(), id: Some(id), cause: None });
+    response.extensions_mut().insert(RefusalReason { code: fault.kind().to_owned(), id: Some(id), cause: None });
     *response.status_mut() = hyper::StatusCode::from_u16(status).expect("both are statuses of HTTP");
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
@@ -136,13 +138,13 @@ pub fn id(parts: &Parts) -> Option<HeaderValue> {
 }
 
 /// `x-road-id` as the log may show it; one that is refused is left out.
-pub fn logged_id(wanted: &Wanted) -> Option<String> {
+pub fn logged_id(wanted: &AnswerForm) -> Option<String> {
     let text = HeaderText::new(wanted.x_road_id.as_ref()?.as_bytes());
     (!text.has_control()).then(|| shown(&text.text()).to_owned())
 }
 
 /// Gives back whose request it was, as X-Road does.
-pub fn give_back(response: &mut Response<Full<Bytes>>, parts: &Parts, wanted: &Wanted) {
+pub fn give_back(response: &mut Response<Full<Bytes>>, parts: &Parts, wanted: &AnswerForm) {
     if let Some(id) = &wanted.x_road_id {
         response.headers_mut().insert(ID, id.clone());
     }
@@ -157,11 +159,11 @@ mod tests {
     use crate::config::Config;
 
     fn found(path: &str) -> String {
-        let settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let settings = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         match place(&settings, path) {
-            Place::Fhir(base) => base.to_owned(),
-            Place::Token => "token".to_owned(),
-            Place::Fault(fault) => fault.kind().to_owned(),
+            PathTarget::Fhir(base) => base.to_owned(),
+            PathTarget::Token => "token".to_owned(),
+            PathTarget::Fault(fault) => fault.kind().to_owned(),
         }
     }
 

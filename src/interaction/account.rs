@@ -4,13 +4,13 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::named::Reader;
-use super::{Answer, Interaction, Service, Shown};
-use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
+use super::named::NameReader;
+use super::{Answer, Interaction, Service, ShownVersions};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, Entity, Method, NamedCollector, NamedKeys};
 use base::log::event;
 use certificate::Seq;
 use certificate::search::Hit;
-use engine::{self, ClockEvent, Committed, Engine, Witness};
+use engine::{self, ClockEvent, CommittedChange, Engine, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
 
@@ -22,10 +22,10 @@ impl Service {
 
     /// The event of a request, as its path tells it; nothing where none is kept: without a trail, and of what anyone may know, the
     /// CapabilityStatement. `None` is a request that leads nowhere.
-    pub fn event(&self, interaction: Option<&Interaction>) -> Option<Event> {
+    pub fn event(&self, interaction: Option<&Interaction>) -> Option<AuditEvent> {
         self.policy.audit.as_ref()?;
-        let action = interaction.map_or(Some(Action::Unknown), |interaction| interaction.row.action);
-        let mut event = Event::new(action?, 0);
+        let action = interaction.map_or(Some(AuditAction::Unknown), |interaction| interaction.row.action);
+        let mut event = AuditEvent::new(action?, 0);
         event.entities = Vec::from_iter(interaction.and_then(Interaction::certificate));
         if let Some(interaction) = interaction.filter(|interaction| interaction.row.asks_registry) {
             event.patients = Vec::from_iter(interaction.id.as_ref().map(ToString::to_string));
@@ -34,8 +34,8 @@ impl Service {
     }
 
     /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
-    pub fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> Named {
-        let mut named = Named::default();
+    pub fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> NamedKeys {
+        let mut named = NamedKeys::default();
         self.reader().parameters(interaction, parameters, &mut named);
         for (_, token) in parameters.iter().filter(|(name, _)| name == "_query") {
             if let Ok(opened) = self.seal.open(token, person.unwrap_or_default(), (self.clock)()) {
@@ -46,25 +46,32 @@ impl Service {
     }
 
     /// Reads whom requests name.
-    pub(super) fn reader(&self) -> Reader<'_> {
+    pub(super) fn reader(&self) -> NameReader<'_> {
         let external_reference_system = &self.settings.external_reference_system;
-        Reader { names: &self.settings.names, external_reference_system }
+        NameReader { names: &self.settings.names, external_reference_system }
     }
 
     /// Writes the event of a request down, with what became of it and whom the interaction named. What was changed is in the trail already.
     ///
     /// # Errors
     /// 503: the trail takes nothing, so nothing may be shown.
-    pub fn end(&self, mut event: Event, met: Option<Met>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    pub fn end(
+        &self,
+        mut event: AuditEvent,
+        met: Option<NamedCollector>,
+        result: &Result<Answer, Outcome>,
+    ) -> Result<(), Outcome> {
         match result {
             Ok(answer) if answer.witnessed => return Ok(()),
             Ok(answer) => {
                 event.status = answer.status;
                 match &answer.shown {
-                    Shown::Nothing => {}
-                    Shown::One(hit) => show(&mut event, vec![entity(*hit)]),
-                    Shown::Many(hits) => show(&mut event, hits.iter().copied().map(entity).collect()),
-                    Shown::Patients => event.name(Named { patients: patients(&answer.body), ..Named::default() }),
+                    ShownVersions::Nothing => {}
+                    ShownVersions::One(hit) => show(&mut event, vec![entity(*hit)]),
+                    ShownVersions::Many(hits) => show(&mut event, hits.iter().copied().map(entity).collect()),
+                    ShownVersions::Patients => {
+                        event.name(NamedKeys { patients: patients(&answer.body), ..NamedKeys::default() });
+                    }
                 }
             }
             Err(outcome) => {
@@ -72,7 +79,7 @@ impl Service {
                 event.code = Some(outcome.leading_code().to_owned());
                 if outcome.leading() == Hcert::TokenRefused {
                     // Whoever looks for break-ins looks for these; what was asked for stands in the event as far as its path told.
-                    event.action = Action::TokenRefused;
+                    event.action = AuditAction::TokenRefused;
                     event.reason = outcome.cause().map(str::to_owned);
                 }
             }
@@ -83,7 +90,7 @@ impl Service {
         self.append(event)
     }
 
-    fn append(&self, mut event: Event) -> Result<(), Outcome> {
+    fn append(&self, mut event: AuditEvent) -> Result<(), Outcome> {
         let Some(log) = &self.policy.audit else { return Ok(()) };
         event.at = (self.clock)();
         log.append(&event).map(drop).map_err(|failing| Outcome::from(Hcert::AuditUnavailable).because(failing))
@@ -95,16 +102,16 @@ impl Service {
     /// 503
     pub(super) fn check_trail(&self) -> Result<(), Outcome> {
         match self.policy.audit.as_ref().map(|log| log.state()) {
-            Some(audit::State::Failing(cause)) => Err(Outcome::from(Hcert::AuditUnavailable).because(cause)),
+            Some(audit::TrailState::Failing(cause)) => Err(Outcome::from(Hcert::AuditUnavailable).because(cause)),
             _ => Ok(()),
         }
     }
 }
 
 /// Puts what was shown before what was only asked for.
-fn show(event: &mut Event, shown: Vec<Entity>) {
+fn show(event: &mut AuditEvent, shown: Vec<Entity>) {
     let asked = std::mem::replace(&mut event.entities, shown);
-    event.name(Named { certificates: asked, ..Named::default() });
+    event.name(NamedKeys { certificates: asked, ..NamedKeys::default() });
 }
 
 fn entity(hit: Hit) -> Entity {
@@ -129,13 +136,13 @@ fn patients(body: &[u8]) -> Vec<String> {
 ///
 /// # Errors
 /// Why that cannot be done, in words for the person at the terminal.
-pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
+pub fn complete(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, String> {
     let mut after = log.last_change().unwrap_or(Seq(0));
     let mut completed = 0;
     let stored = engine.seq();
     if after == Seq(0) && stored > Seq(0) {
         // A store from before its trail, one whose trail was taken away, or a first import that was killed: the trail says so.
-        let mut event = Event::new(Action::AuditRepaired, now);
+        let mut event = AuditEvent::new(AuditAction::AuditRepaired, now);
         let is_long = stored.0 > REBUILT_MAX;
         let rest = if is_long { "it begins behind them" } else { "their events are rebuilt" };
         event.note = Some(format!("the trail knows none of the {stored} changes of the store: {rest}"));
@@ -147,7 +154,7 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
     }
     if after > stored {
         // The store was set back: by a restore that was cut off before it could say so, or by hand.
-        let mut event = Event::new(Action::Restore, now);
+        let mut event = AuditEvent::new(AuditAction::Restore, now);
         event.note = Some(format!("the trail knows {after} changes, the store has {stored}: it was set back to them"));
         event.change = Some(stored);
         log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
@@ -158,11 +165,11 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
         let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
         let Some(last) = changes.last() else { return Ok(completed) };
         after = last.seq;
-        let mut events: Vec<Event> = changes.iter().filter_map(event).collect();
+        let mut events: Vec<AuditEvent> = changes.iter().filter_map(event).collect();
         // An import is one event as a whole; one that was cut off left none.
-        let mut imported = changes.iter().filter(|change| change.action == engine::Action::Import);
+        let mut imported = changes.iter().filter(|change| change.action == engine::ChangeAction::Import);
         if let Some(last) = imported.next_back() {
-            let mut event = Event::of_command(Action::BulkImport, now, "hcert import");
+            let mut event = AuditEvent::of_command(AuditAction::BulkImport, now, "hcert import");
             event.note = Some(format!("{} versions of an import that told no end", imported.count() + 1));
             event.change = Some(last.seq);
             events.push(event);
@@ -181,10 +188,10 @@ const CHANGES_AT_ONCE: usize = 1_024;
 /// until then.
 #[derive(Default)]
 pub struct Witnessing {
-    log: OnceLock<Arc<Log>>,
+    log: OnceLock<Arc<AuditTrail>>,
     /// What the trail did not take. It comes before anything newer, so that whatever a stop leaves here is behind the trail's last change,
     /// and the next start writes it from the store.
-    waiting: Mutex<Vec<Event>>,
+    waiting: Mutex<Vec<AuditEvent>>,
 }
 
 /// Events of changes that are handed over at once; together they stay far below what the trail takes.
@@ -192,14 +199,14 @@ const EVENTS_AT_ONCE: usize = 1_024;
 
 impl Witnessing {
     /// From now on changes go there.
-    pub fn tell(&self, log: Arc<Log>) {
+    pub fn tell(&self, log: Arc<AuditTrail>) {
         // A second trail would be a fault of whoever opens; the first stays.
         let _ = self.log.set(log);
         self.write(Vec::new());
     }
 
     /// Hands events over behind those that wait.
-    fn write(&self, events: Vec<Event>) {
+    fn write(&self, events: Vec<AuditEvent>) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.extend(events);
         let Some(log) = self.log.get() else { return };
@@ -211,23 +218,26 @@ impl Witnessing {
 }
 
 impl Witness for Witnessing {
-    fn committed(&self, changes: &[Committed]) {
+    fn committed(&self, changes: &[CommittedChange]) {
         self.write(changes.iter().filter_map(event).collect());
     }
 
     fn clock(&self, event: &ClockEvent) {
         let (action, note) = match event.problem {
-            Some(problem) => (Action::ClockWrong, format!("{problem}; changes are refused")),
-            None => (Action::ClockRight, "changes are taken again".to_owned()),
+            Some(problem) => (AuditAction::ClockWrong, format!("{problem}; changes are refused")),
+            None => (AuditAction::ClockRight, "changes are taken again".to_owned()),
         };
-        let mut told = Event::new(action, event.at);
+        let mut told = AuditEvent::new(action, event.at);
         told.note = Some(note);
         self.write(vec![told]);
     }
 }
 
 /// Hands events over in their order until one part is not taken; what was not taken stays.
-fn deliver<T, E>(waiting: &mut Vec<Event>, mut append: impl FnMut(&[Event]) -> Result<T, E>) -> Result<(), E> {
+fn deliver<T, E>(
+    waiting: &mut Vec<AuditEvent>,
+    mut append: impl FnMut(&[AuditEvent]) -> Result<T, E>,
+) -> Result<(), E> {
     while !waiting.is_empty() {
         let part = waiting.len().min(EVENTS_AT_ONCE);
         append(&waiting[..part])?;
@@ -237,20 +247,20 @@ fn deliver<T, E>(waiting: &mut Vec<Event>, mut append: impl FnMut(&[Event]) -> R
 }
 
 /// The event of a change; nothing for those of an import, which is one event as a whole.
-pub fn event(change: &Committed) -> Option<Event> {
+pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
     let (action, status) = match change.action {
-        engine::Action::Create => (Action::CompositionCreate, 201),
-        engine::Action::Update => (Action::CompositionUpdate, 200),
-        engine::Action::Suspend => (Action::CompositionSuspend, 200),
-        engine::Action::Cancel => (Action::CompositionCancel, 200),
-        engine::Action::Delete => (Action::CompositionDelete, 204),
-        engine::Action::Consent => (Action::ConsentSet, 200),
-        engine::Action::Import => return None,
+        engine::ChangeAction::Create => (AuditAction::CompositionCreate, 201),
+        engine::ChangeAction::Update => (AuditAction::CompositionUpdate, 200),
+        engine::ChangeAction::Suspend => (AuditAction::CompositionSuspend, 200),
+        engine::ChangeAction::Cancel => (AuditAction::CompositionCancel, 200),
+        engine::ChangeAction::Delete => (AuditAction::CompositionDelete, 204),
+        engine::ChangeAction::Consent => (AuditAction::ConsentSet, 200),
+        engine::ChangeAction::Import => return None,
     };
     let who = &change.who;
     let more = who.particulars.as_deref().cloned().unwrap_or_default();
     let method = if more.session.is_some() { Method::Token } else { Method::None };
-    let caller = audit::Who {
+    let caller = audit::EventAgent {
         person: who.person.clone(),
         given_name: more.given_name,
         family_name: more.family_name,
@@ -269,7 +279,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         x_road_user: more.x_road_userid,
         x_road_dropped: more.x_road_dropped,
     };
-    let change = audit::Change {
+    let change = audit::ChangeFacts {
         seq: change.seq,
         action,
         id: change.id,
@@ -278,7 +288,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         at: change.at,
         status,
     };
-    Some(Event::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
+    Some(AuditEvent::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -287,11 +297,12 @@ mod tests {
 
     #[test]
     fn what_the_trail_did_not_take_comes_before_anything_newer() {
-        let at = |events: &[Event]| events.iter().map(|event| event.at).collect::<Vec<_>>();
-        let mut waiting: Vec<Event> = (0..3).map(|at| Event::new(Action::CompositionCreate, at)).collect();
+        let at = |events: &[AuditEvent]| events.iter().map(|event| event.at).collect::<Vec<_>>();
+        let mut waiting: Vec<AuditEvent> =
+            (0..3).map(|at| AuditEvent::new(AuditAction::CompositionCreate, at)).collect();
         assert!(deliver(&mut waiting, |_| Err::<(), _>("no room")).is_err());
         assert_eq!(at(&waiting), [0, 1, 2]);
-        waiting.extend((3..3_000).map(|at| Event::new(Action::CompositionCreate, at)));
+        waiting.extend((3..3_000).map(|at| AuditEvent::new(AuditAction::CompositionCreate, at)));
         let mut taken = Vec::new();
         let mut turns = 0;
         let half = deliver(&mut waiting, |events| {
@@ -315,12 +326,12 @@ mod tests {
     #[test]
     fn a_trail_that_knows_more_changes_than_the_store_is_told_where_the_store_stands() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(engine::Options {
+        let engine = Engine::open(engine::EngineOptions {
             folder: folder.path().to_owned(),
             cache_bytes: 8 << 20,
             quick_repair: engine::QuickRepair::Auto,
             purpose: None,
-            names: engine::Names::default(),
+            names: engine::FolderNames::default(),
             unique_number: false,
             witness: None,
             metrics: base::metrics::Metrics::new(),
@@ -328,14 +339,14 @@ mod tests {
             elapsed: engine::elapsed_clock(),
         });
         let engine = engine.unwrap();
-        let log = Log::open(audit::Options {
+        let log = AuditTrail::open(audit::TrailOptions {
             folder: folder.path().to_owned(),
             file_bytes: 64 * 1024,
             keep_from: Arc::new(|| None),
             clock: engine::system_clock(),
         });
         let log = log.unwrap();
-        let mut later = Event::new(Action::CompositionCreate, 1);
+        let mut later = AuditEvent::new(AuditAction::CompositionCreate, 1);
         later.change = Some(Seq(10));
         log.append(&later).unwrap();
         // Without it, a crash behind the first new change would lose its event: the trail would think that it has it.

@@ -1,6 +1,6 @@
 //! What an interaction answers.
 
-use super::turns::Turn;
+use super::turns::HeavySearchPermit;
 use certificate::Version;
 use certificate::search::Hit;
 
@@ -18,11 +18,11 @@ pub struct Answer {
     /// Absolute address.
     pub content_location: Option<String>,
     /// Held until the body is sent.
-    pub turn: Option<Turn>,
+    pub turn: Option<HeavySearchPermit>,
     /// What happens in place of an answer: a registry that is told to fail.
     pub instead: Option<Instead>,
     /// What of it the audit trail must know.
-    pub shown: Shown,
+    pub shown: ShownVersions,
     /// The audit trail knows of it already, from the writer.
     pub witnessed: bool,
 }
@@ -38,7 +38,7 @@ pub enum Instead {
 
 /// What an answer shows, for the trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
+pub enum ShownVersions {
     #[default]
     Nothing,
     One(Hit),

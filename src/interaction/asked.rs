@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::context::Context;
+use super::context::RequestContext;
 use fhir::json::{self, Json};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -10,14 +10,14 @@ use fhir::shape;
 
 /// A parameter that an operation takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct ParameterDefinition {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ParameterKind,
     pub repeats: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ParameterKind {
     Text,
     /// `true` or `false`
     Flag,
@@ -32,20 +32,20 @@ pub enum Kind {
 }
 
 /// A parameter that may stand once.
-pub const fn once(name: &'static str, kind: Kind) -> Known {
-    Known { name, kind, repeats: false }
+pub const fn once(name: &'static str, kind: ParameterKind) -> ParameterDefinition {
+    ParameterDefinition { name, kind, repeats: false }
 }
 
 /// The parameters of one request, all of them known and of their kinds.
 #[derive(Debug, Default)]
-pub struct Asked {
-    values: Vec<(&'static str, Value)>,
+pub struct OperationParameters {
+    values: Vec<(&'static str, ParameterValue)>,
 }
 
 #[derive(Debug)]
-enum Value {
+enum ParameterValue {
     Text(String),
-    Codings(Vec<Coding>),
+    Codings(Vec<CodingParameter>),
     Resource(Json<'static>),
     /// A value of a type that no operation accepts; the name of its member.
     Other(String),
@@ -53,25 +53,29 @@ enum Value {
 
 /// A code as callers name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coding {
+pub struct CodingParameter {
     pub system: Option<String>,
     pub version: Option<String>,
     pub code: String,
     pub display: Option<String>,
 }
 
-impl Asked {
+impl OperationParameters {
     /// Reads the parameters of the query and of the body, which is empty for a GET.
     ///
     /// # Errors
     /// The body is no Parameters resource; every parameter that is unknown, wrong, empty or there too often.
-    pub fn read(context: &Context, body: &[u8], known: &[Known]) -> Result<Asked, Outcome> {
-        let mut asked = Asked::default();
+    pub fn read(
+        context: &RequestContext,
+        body: &[u8],
+        known: &[ParameterDefinition],
+    ) -> Result<OperationParameters, Outcome> {
+        let mut asked = OperationParameters::default();
         let mut issues = Vec::new();
         for (name, value) in &context.parameters {
             // What begins so shapes the answer; http reads it.
             if !name.starts_with('_') {
-                asked.take(name, Some(Value::Text(value.clone())), format!("http.{name}"), known, &mut issues);
+                asked.take(name, Some(ParameterValue::Text(value.clone())), format!("http.{name}"), known, &mut issues);
             }
         }
         if !body.is_empty() {
@@ -86,8 +90,16 @@ impl Asked {
         if issues.is_empty() { Ok(asked) } else { Err(issues.into()) }
     }
 
-    fn take(&mut self, name: &str, value: Option<Value>, place: String, known: &[Known], issues: &mut Vec<Issue>) {
-        let Some(Known { name, kind, repeats }) = known.iter().find(|known| known.name == name).copied() else {
+    fn take(
+        &mut self,
+        name: &str,
+        value: Option<ParameterValue>,
+        place: String,
+        known: &[ParameterDefinition],
+        issues: &mut Vec<Issue>,
+    ) {
+        let Some(ParameterDefinition { name, kind, repeats }) = known.iter().find(|known| known.name == name).copied()
+        else {
             let known = match known {
                 [] => "-".into(),
                 known => known.iter().map(|known| known.name).collect::<Vec<_>>().join(", "),
@@ -103,38 +115,44 @@ impl Asked {
             issue.with("expected", expected).at(place.clone())
         };
         match (kind, value) {
-            (Kind::Text, Some(Value::Text(text))) if text.is_empty() => issues.push(wrong("", "a text")),
-            (Kind::Flag, Some(Value::Text(text))) if !matches!(text.as_str(), "true" | "false") => {
+            (ParameterKind::Text, Some(ParameterValue::Text(text))) if text.is_empty() => {
+                issues.push(wrong("", "a text"));
+            }
+            (ParameterKind::Flag, Some(ParameterValue::Text(text))) if !matches!(text.as_str(), "true" | "false") => {
                 issues.push(wrong(&text, "true or false"));
             }
-            (Kind::Number, Some(Value::Text(text))) if text.parse::<u32>().is_err() => {
+            (ParameterKind::Number, Some(ParameterValue::Text(text))) if text.parse::<u32>().is_err() => {
                 issues.push(wrong(&text, "a whole number from 0"));
             }
-            (Kind::Text | Kind::Flag | Kind::Number, Some(Value::Text(text))) => {
-                self.values.push((name, Value::Text(text)));
+            (ParameterKind::Text | ParameterKind::Flag | ParameterKind::Number, Some(ParameterValue::Text(text))) => {
+                self.values.push((name, ParameterValue::Text(text)));
             }
-            (Kind::Coding, Some(Value::Codings(codings))) if codings.len() == 1 => {
-                self.values.push((name, Value::Codings(codings)));
+            (ParameterKind::Coding, Some(ParameterValue::Codings(codings))) if codings.len() == 1 => {
+                self.values.push((name, ParameterValue::Codings(codings)));
             }
-            (Kind::Concept, Some(Value::Codings(codings))) if !codings.is_empty() => {
-                self.values.push((name, Value::Codings(codings)));
+            (ParameterKind::Concept, Some(ParameterValue::Codings(codings))) if !codings.is_empty() => {
+                self.values.push((name, ParameterValue::Codings(codings)));
             }
-            (Kind::ValueSet, Some(Value::Resource(resource))) if resource.text("resourceType") == Some("ValueSet") => {
-                self.values.push((name, Value::Resource(resource)));
+            (ParameterKind::ValueSet, Some(ParameterValue::Resource(resource)))
+                if resource.text("resourceType") == Some("ValueSet") =>
+            {
+                self.values.push((name, ParameterValue::Resource(resource)));
             }
             (kind, value) => {
                 let found = match value {
                     None => "none".to_owned(),
-                    Some(Value::Text(_)) => "a simple value".to_owned(),
-                    Some(Value::Codings(codings)) => format!("{} codings", codings.len()),
-                    Some(Value::Resource(resource)) => resource.text("resourceType").unwrap_or("a resource").to_owned(),
-                    Some(Value::Other(name)) => name,
+                    Some(ParameterValue::Text(_)) => "a simple value".to_owned(),
+                    Some(ParameterValue::Codings(codings)) => format!("{} codings", codings.len()),
+                    Some(ParameterValue::Resource(resource)) => {
+                        resource.text("resourceType").unwrap_or("a resource").to_owned()
+                    }
+                    Some(ParameterValue::Other(name)) => name,
                 };
                 let expected = match kind {
-                    Kind::Text | Kind::Flag | Kind::Number => "a simple value",
-                    Kind::Coding => "a Coding with a code, in a Parameters resource by POST",
-                    Kind::Concept => "a CodeableConcept with codings, in a Parameters resource by POST",
-                    Kind::ValueSet => "a ValueSet as resource, in a Parameters resource by POST",
+                    ParameterKind::Text | ParameterKind::Flag | ParameterKind::Number => "a simple value",
+                    ParameterKind::Coding => "a Coding with a code, in a Parameters resource by POST",
+                    ParameterKind::Concept => "a CodeableConcept with codings, in a Parameters resource by POST",
+                    ParameterKind::ValueSet => "a ValueSet as resource, in a Parameters resource by POST",
                 };
                 issues.push(of_another_type(name, found, expected).at(place));
             }
@@ -149,15 +167,18 @@ impl Asked {
     /// The texts of a parameter that may come again.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.values.iter().filter(move |(known, _)| *known == name);
-        values.filter_map(|(_, value)| if let Value::Text(text) = value { Some(text.as_str()) } else { None })
+        values.filter_map(|(_, value)| if let ParameterValue::Text(text) = value { Some(text.as_str()) } else { None })
     }
 
     /// Takes the resource out of a parameter.
     pub fn take_resource(&mut self, name: &str) -> Option<Json<'static>> {
-        let at = self.values.iter().position(|(known, value)| *known == name && matches!(value, Value::Resource(_)))?;
+        let at = self
+            .values
+            .iter()
+            .position(|(known, value)| *known == name && matches!(value, ParameterValue::Resource(_)))?;
         match self.values.swap_remove(at).1 {
-            Value::Resource(resource) => Some(resource),
-            Value::Text(_) | Value::Codings(_) | Value::Other(_) => None,
+            ParameterValue::Resource(resource) => Some(resource),
+            ParameterValue::Text(_) | ParameterValue::Codings(_) | ParameterValue::Other(_) => None,
         }
     }
 
@@ -170,9 +191,9 @@ impl Asked {
     }
 
     /// The codings of a Coding or a CodeableConcept; empty when it is not there.
-    pub fn codings(&self, name: &str) -> &[Coding] {
+    pub fn codings(&self, name: &str) -> &[CodingParameter] {
         let found = self.values.iter().find_map(|(known, value)| match value {
-            Value::Codings(codings) if *known == name => Some(codings.as_slice()),
+            ParameterValue::Codings(codings) if *known == name => Some(codings.as_slice()),
             _ => None,
         });
         found.unwrap_or_default()
@@ -180,26 +201,31 @@ impl Asked {
 }
 
 /// The value of one parameter, or its resource; none when it has neither.
-fn value(parameter: &Json) -> Option<Value> {
+fn value(parameter: &Json) -> Option<ParameterValue> {
     if let Some(resource) = parameter.get("resource") {
-        return Some(Value::Resource(resource.clone().into_owned()));
+        return Some(ParameterValue::Resource(resource.clone().into_owned()));
     }
     let (name, value) = parameter.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
     Some(match (name, value) {
-        (_, Json::String(text)) => Value::Text(text.to_string()),
-        (_, Json::Number(digits)) => Value::Text(digits.to_string()),
-        (_, Json::Bool(flag)) => Value::Text(flag.to_string()),
-        ("valueCoding", coding) => Value::Codings(coding_of(coding).into_iter().collect()),
+        (_, Json::String(text)) => ParameterValue::Text(text.to_string()),
+        (_, Json::Number(digits)) => ParameterValue::Text(digits.to_string()),
+        (_, Json::Bool(flag)) => ParameterValue::Text(flag.to_string()),
+        ("valueCoding", coding) => ParameterValue::Codings(coding_of(coding).into_iter().collect()),
         ("valueCodeableConcept", concept) => {
-            Value::Codings(concept.items("coding").iter().filter_map(coding_of).collect())
+            ParameterValue::Codings(concept.items("coding").iter().filter_map(coding_of).collect())
         }
-        (name, _) => Value::Other(name.to_owned()),
+        (name, _) => ParameterValue::Other(name.to_owned()),
     })
 }
 
-fn coding_of(coding: &Json) -> Option<Coding> {
+fn coding_of(coding: &Json) -> Option<CodingParameter> {
     let text = |name: &str| coding.text(name).map(str::to_owned);
-    Some(Coding { system: text("system"), version: text("version"), code: text("code")?, display: text("display") })
+    Some(CodingParameter {
+        system: text("system"),
+        version: text("version"),
+        code: text("code")?,
+        display: text("display"),
+    })
 }
 
 /// `OperationParameterMissing`
@@ -242,13 +268,13 @@ pub fn parameters(told: Vec<Json>) -> Vec<u8> {
 }
 
 /// What `$expand` takes.
-pub(super) const EXPAND: &[Known] = &[
-    once("url", Kind::Text),
-    once("valueSet", Kind::ValueSet),
-    once("valueSetVersion", Kind::Text),
-    once("filter", Kind::Text),
-    once("offset", Kind::Number),
-    once("count", Kind::Number),
-    once("includeDesignations", Kind::Flag),
-    once("displayLanguage", Kind::Text),
+pub(super) const EXPAND: &[ParameterDefinition] = &[
+    once("url", ParameterKind::Text),
+    once("valueSet", ParameterKind::ValueSet),
+    once("valueSetVersion", ParameterKind::Text),
+    once("filter", ParameterKind::Text),
+    once("offset", ParameterKind::Number),
+    once("count", ParameterKind::Number),
+    once("includeDesignations", ParameterKind::Flag),
+    once("displayLanguage", ParameterKind::Text),
 ];

@@ -9,19 +9,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Answer;
-use super::context::{Context, Subset};
+use super::context::{RequestContext, Subset};
 use super::named::{PatientsOf, names_of_person};
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
-use crate::audit::{self, Event, Log, Number, Order};
+use crate::audit::{self, AuditEvent, AuditTrail, EventOrder, Number};
 use certificate::search::issue;
-use certificate::search::request::Request;
+use certificate::search::request::SearchRequest;
 use fhir::outcome::{Hcert, Outcome};
 use filters::AuditFilters;
 pub(super) use filters::{AuditLooks, PARAMETERS};
 
 impl Service {
-    pub(super) async fn audit_read(&self, context: &Context, number: Option<u64>) -> Result<Answer, Outcome> {
+    pub(super) async fn audit_read(&self, context: &RequestContext, number: Option<u64>) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("AuditEvent", number.map(|number| number.to_string()).unwrap_or_default());
         let log = self.log()?;
         let number = Number(number.ok_or_else(missing)?);
@@ -43,10 +43,10 @@ impl Service {
         Ok(Answer { status: 200, body: reduced(body, &context.subset), ..Answer::default() })
     }
 
-    pub(super) async fn audit_search(&self, context: &Context) -> Result<Answer, Outcome> {
+    pub(super) async fn audit_search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let mut filters = AuditFilters::new(&settings);
-        let request = Request::read(&context.parameters, &settings, &mut filters)?;
+        let request = SearchRequest::read(&context.parameters, &settings, &mut filters)?;
         let AuditFilters { mut wanted, order, .. } = filters;
         let log = self.log()?;
         for any in &mut wanted.patients {
@@ -61,7 +61,7 @@ impl Service {
             let rows = skipped..skipped + u64::from(count);
             log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of)).map_err(unreadable)
         });
-        let audit::Page { total, events } = worked.await??;
+        let audit::EventPage { total, events } = worked.await??;
         let names = &self.settings.names;
         let found = events
             .iter()
@@ -70,18 +70,18 @@ impl Service {
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 
-    fn log(&self) -> Result<Arc<Log>, Outcome> {
+    fn log(&self) -> Result<Arc<AuditTrail>, Outcome> {
         self.policy.audit.clone().ok_or_else(|| Outcome::from(Hcert::AuditUnavailable))
     }
 }
 
-fn find(log: &Log, number: Number) -> Result<Option<Event>, Outcome> {
+fn find(log: &AuditTrail, number: Number) -> Result<Option<AuditEvent>, Outcome> {
     let mut trail = log.trail().map_err(unreadable)?;
     // Numbers grow from file to file, so one of them holds it.
-    let starts = |part: &audit::Part| part.header.is_some_and(|header| header.before.0 < number);
+    let starts = |part: &audit::TrailFile| part.header.is_some_and(|header| header.before.0 < number);
     let at = trail.parts.iter().rposition(starts).unwrap_or(0);
     trail.parts = trail.parts.into_iter().skip(at).take(1).collect();
-    for event in trail.events(Order::OldestFirst, i64::MIN..=i64::MAX) {
+    for event in trail.events(EventOrder::OldestFirst, i64::MIN..=i64::MAX) {
         let (found, event) = event.map_err(unreadable)?;
         if found == number {
             return Ok(Some(event));

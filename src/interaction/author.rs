@@ -2,7 +2,7 @@
 //!
 //! Source: Contract 4.5, 7.7; Decision 237.
 
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::Service;
 use certificate::Names;
 use certificate::search::reference::comparable;
@@ -14,7 +14,7 @@ impl Service {
     ///
     /// # Errors
     /// 403, with an issue for each element that names another person or institution.
-    pub(super) fn check_author(&self, context: &Context, certificate: &Json) -> Result<(), Outcome> {
+    pub(super) fn check_author(&self, context: &RequestContext, certificate: &Json) -> Result<(), Outcome> {
         let held = context.held.as_ref().filter(|_| self.policy.author_must_be_caller);
         let (Some(held), Some(composition)) = (held, certificate.as_object()) else { return Ok(()) };
         let identity = held.rights.identity();

@@ -3,13 +3,13 @@
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
 use super::policy::TokenPolicy;
-use super::table::{Definition, INTERACTIONS, Told};
+use super::table::{INTERACTIONS, OperationSource, StatementEntry};
 use super::{DefinitionKind, asked, audit_event, definition_search};
 use certificate::Names;
 use certificate::Profile;
 use certificate::search::paging::Counts;
 use certificate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
-use certificate::terminology::{About, Terminology};
+use certificate::terminology::{ListHeader, Terminology};
 use fhir::json::{Json, Object};
 
 /// Day of this version, for the statement and the software in it.
@@ -80,7 +80,7 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts, tokens: &Token
 
 /// What the service can do with its code lists: `metadata?mode=terminology`. Source: FHIR R5 `terminologycapabilities.html`; Decision 163.
 pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Json<'static> {
-    let code_system = |about: &About| {
+    let code_system = |about: &ListHeader| {
         let is_empty = terminology.code_system(&about.url).is_none_or(|list| list.concepts().is_empty());
         let content = match (about.is_complete, is_empty) {
             (true, _) => "complete",
@@ -140,7 +140,7 @@ fn implementation(base_url: &str) -> Json<'static> {
 fn interactions(resource: &str, search: &str) -> Json<'static> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     list(rows.filter_map(|row| {
-        let Some(Told::Interaction(code, documentation)) = row.told else { return None };
+        let Some(StatementEntry::Interaction(code, documentation)) = row.told else { return None };
         let documentation = if code == "search-type" { search } else { documentation };
         let mut told = Object::default();
         told.set("code", text(code));
@@ -155,10 +155,10 @@ fn interactions(resource: &str, search: &str) -> Json<'static> {
 fn operations(resource: &str, names: &Names) -> Option<Json<'static>> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     let operations = rows.filter_map(|row| {
-        let Some(Told::Operation(name, definition, documentation)) = row.told else { return None };
+        let Some(StatementEntry::Operation(name, definition, documentation)) = row.told else { return None };
         let definition = match definition {
-            Definition::Own(id) => format!("{}/OperationDefinition/{id}", names.profile_base),
-            Definition::R5(id) => format!("http://hl7.org/fhir/OperationDefinition/{id}"),
+            OperationSource::Own(id) => format!("{}/OperationDefinition/{id}", names.profile_base),
+            OperationSource::R5(id) => format!("http://hl7.org/fhir/OperationDefinition/{id}"),
         };
         Some(Json::object([
             ("name", text(name)),

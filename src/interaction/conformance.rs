@@ -3,29 +3,29 @@
 
 use std::borrow::Cow;
 
-use super::context::{Context, Subset};
+use super::context::{RequestContext, Subset};
 use super::definition_search::{DefinitionLooks, PARAMETERS};
 use super::fixed::Fixed;
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
-use super::{Answer, DefinitionKind, Turn};
+use super::{Answer, DefinitionKind, HeavySearchPermit};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use certificate::search::issue;
 use certificate::search::parameter::Parameter;
-use certificate::search::request::{Filters, Repeated, Request, Sent};
+use certificate::search::request::{Filters, LinkForm, SearchRequest, SentParameter};
 use certificate::search::value::{split, unescape};
-use certificate::terminology::{About, CodeSystem, Terminology, ValueSet};
+use certificate::terminology::{CodeSystem, ListHeader, Terminology, ValueSet};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// One resource to answer with.
-struct Found<'f> {
+struct ConformanceResource<'f> {
     id: &'f str,
     url: &'f str,
     text: &'f [u8],
 }
 
-impl<'f> Found<'f> {
+impl<'f> ConformanceResource<'f> {
     fn text_of(&self, looks: DefinitionLooks) -> &'f str {
         match looks {
             DefinitionLooks::Id => self.id,
@@ -38,7 +38,7 @@ impl Service {
     /// One definition by its id.
     pub(super) async fn read_definition(
         &self,
-        context: &Context,
+        context: &RequestContext,
         kind: DefinitionKind,
         id: &str,
     ) -> Result<Answer, Outcome> {
@@ -54,10 +54,14 @@ impl Service {
     }
 
     /// The definitions of one type, by `url` and `_id`, by page.
-    pub(super) async fn search_definitions(&self, context: &Context, kind: DefinitionKind) -> Result<Answer, Outcome> {
+    pub(super) async fn search_definitions(
+        &self,
+        context: &RequestContext,
+        kind: DefinitionKind,
+    ) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let mut asked = DefinitionFilters::default();
-        let request = Request::read(&context.parameters, &settings, &mut asked)?;
+        let request = SearchRequest::read(&context.parameters, &settings, &mut asked)?;
         let terminology = self.terminology();
         let mut found = self.definitions(kind, &terminology);
         found.retain(|found| asked.matches(found));
@@ -69,7 +73,7 @@ impl Service {
         }
         let total = found.len() as u64;
         let skipped = usize::try_from(request.skipped()).unwrap_or(usize::MAX);
-        let shown: Vec<&Found> = found.iter().skip(skipped).take(request.count() as usize).collect();
+        let shown: Vec<&ConformanceResource> = found.iter().skip(skipped).take(request.count() as usize).collect();
         let bytes = shown.iter().map(|found| found.text.len() + ENTRY_BYTES).sum();
         within(bytes)?;
         let turn = self.turn_for(bytes).await?;
@@ -79,18 +83,18 @@ impl Service {
     }
 
     /// Large answers are made in turns, so that the memory of all of them is bounded.
-    async fn turn_for(&self, bytes: usize) -> Result<Option<Turn>, Outcome> {
+    async fn turn_for(&self, bytes: usize) -> Result<Option<HeavySearchPermit>, Outcome> {
         match bytes {
             ..=LARGE_ANSWER_BYTES => Ok(None),
             _ => self.large_answers.take().await.map(Some),
         }
     }
 
-    fn definitions<'f>(&'f self, kind: DefinitionKind, terminology: &'f Terminology) -> Vec<Found<'f>> {
+    fn definitions<'f>(&'f self, kind: DefinitionKind, terminology: &'f Terminology) -> Vec<ConformanceResource<'f>> {
         let fixed = self.fixed().iter().filter(|fixed| fixed.kind == kind);
-        let fixed = fixed.map(|Fixed { id, url, text, .. }| Found { id, url, text });
+        let fixed = fixed.map(|Fixed { id, url, text, .. }| ConformanceResource { id, url, text });
         let lists = terminology.lists(kind.name()).into_iter();
-        fixed.chain(lists.map(|About { id, url, text, .. }| Found { id, url, text })).collect()
+        fixed.chain(lists.map(|ListHeader { id, url, text, .. }| ConformanceResource { id, url, text })).collect()
     }
 }
 
@@ -110,13 +114,18 @@ impl Filters for DefinitionFilters {
     const SORT_KEYS: &'static [(&'static str, DefinitionLooks)] =
         &[("_id", DefinitionLooks::Id), ("url", DefinitionLooks::Url)];
 
-    fn filter(&mut self, found: Sent<DefinitionLooks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>> {
+    fn filter(
+        &mut self,
+        found: SentParameter<DefinitionLooks>,
+        name: &str,
+        value: &str,
+    ) -> Result<LinkForm, Vec<Issue>> {
         let values: Vec<String> = split(value, b',').map(|part| unescape(part).into_owned()).collect();
         if values.iter().any(String::is_empty) {
             return Err(vec![issue::empty(name)]);
         }
         self.conditions.push((found.0.looks, values));
-        Ok(Repeated::Value)
+        Ok(LinkForm::Value)
     }
 
     fn sort(&mut self, keys: Vec<(DefinitionLooks, bool)>) {
@@ -125,7 +134,7 @@ impl Filters for DefinitionFilters {
 }
 
 impl DefinitionFilters {
-    fn matches(&self, found: &Found) -> bool {
+    fn matches(&self, found: &ConformanceResource) -> bool {
         self.conditions.iter().all(|(looks, values)| values.iter().any(|value| value == found.text_of(*looks)))
     }
 }
@@ -145,7 +154,7 @@ pub(super) fn value_set<'t>(terminology: &'t Terminology, id: &str) -> Result<&'
 }
 
 /// A list of another version than the one at hand is not at hand.
-pub(super) fn check_version(about: &About, asked: Option<&str>) -> Result<(), Outcome> {
+pub(super) fn check_version(about: &ListHeader, asked: Option<&str>) -> Result<(), Outcome> {
     match (asked, &about.version) {
         (Some(asked), Some(own)) if asked != own => {
             let issue = Issue::new(Hcert::ListNotFound).with("type", about.resource_type);

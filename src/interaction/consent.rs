@@ -4,37 +4,42 @@ pub mod said;
 
 use uuid::Uuid;
 
-use super::asked::{Asked, parameters, told};
-use super::context::Context;
+use super::asked::{OperationParameters, parameters, told};
+use super::context::RequestContext;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
 use crate::access::rights::May;
-use certificate::{Access, Consent, Id, State};
-use engine::{Standing, Write};
+use certificate::{Consent, Id, Openness, State};
+use engine::{RowStanding, Write};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome, Severity};
-use said::{DOCTOR, REPRESENTATIVE, Said, said};
+use said::{ConsentBody, DOCTOR, REPRESENTATIVE, said};
 
 impl Service {
-    pub(super) fn get_consent(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
+    pub(super) fn get_consent(
+        &self,
+        context: &RequestContext,
+        instance: &Instance,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
         let (id, standing) = self.standing(instance)?;
         context.check_standing(May::GetConsent, id, &standing)?;
-        Asked::read(context, body, &[])?;
+        OperationParameters::read(context, body, &[])?;
         let Consent { doctor, representative } = standing.consent();
-        let told = |name, access: Access| told(name, "valueString", Json::string(access.code()));
+        let told = |name, access: Openness| told(name, "valueString", Json::string(access.code()));
         let body = parameters(vec![told(DOCTOR, doctor), told(REPRESENTATIVE, representative)]);
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 
     pub(super) async fn set_consent(
         &self,
-        context: &Context,
+        context: &RequestContext,
         instance: &Instance,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let (id, standing) = self.standing(instance)?;
         context.check_standing(May::SetConsent, id, &standing)?;
-        let Said { doctor, representative } = said(context, body)?;
+        let ConsentBody { doctor, representative } = said(context, body)?;
         let write = Write::Consent {
             id,
             doctor,
@@ -54,7 +59,7 @@ impl Service {
     }
 
     /// The certificate of a path, which must be there and not be deleted.
-    fn standing(&self, instance: &Instance) -> Result<(Id, Standing), Outcome> {
+    fn standing(&self, instance: &Instance) -> Result<(Id, RowStanding), Outcome> {
         let never_assigned = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(never_assigned)?;
         let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(never_assigned)?;

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use super::held::Held;
+use super::held::CallerGrants;
 pub use crate::access::Identity;
-pub use crate::audit::{Action, Event, From, Met, Method, Named};
-use crate::registry::{Caller, Purpose};
-pub use crate::registry::{HeaderText, XRoad};
+pub use crate::audit::{AuditAction, AuditEvent, From, Method, NamedCollector, NamedKeys};
+use crate::registry::{Caller, LookupPurpose};
+pub use crate::registry::{HeaderText, XRoadHeaders};
 use certificate::Version;
-pub use certificate::{Condition, Tag};
-pub use engine::Who;
+pub use certificate::{EntityTag, Precondition};
+pub use engine::Actor;
 pub use fhir::outcome::Language;
 pub use fhir::subset::Subset;
 
 /// Headers and query of one request, understood.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct RequestContext {
     /// `{base_url}` as this caller sees it, without a slash at the end.
     pub base_url: Arc<str>,
     pub language: Language,
     pub prefer: Prefer,
     /// `If-Match`. `None`: no condition.
-    pub if_match: Option<Condition>,
-    pub if_none_match: Option<Condition>,
+    pub if_match: Option<Precondition>,
+    pub if_none_match: Option<Precondition>,
     /// `If-Modified-Since`, seconds since 1970 UTC.
     pub if_modified_since: Option<i64>,
     /// `If-None-Exist`, decoded.
@@ -35,21 +35,21 @@ pub struct Context {
     /// The parameters came in the body of a POST to `_search`.
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.
-    pub who: Who,
+    pub who: Actor,
     /// Who calls, as a token says. `None`: developer mode without a token, which may do everything.
     pub identity: Option<Arc<Identity>>,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
     /// What they may do; known once the request was admitted.
-    pub held: Option<Arc<Held>>,
+    pub held: Option<Arc<CallerGrants>>,
     /// Takes whom the interaction names beyond its path and parameters; nothing where it names nobody so.
-    pub met: Option<Met>,
+    pub met: Option<NamedCollector>,
 }
 
 /// Headers that concern the registry.
 #[derive(Clone, Debug, Default)]
 pub struct HandedOn {
-    pub x_road: XRoad,
+    pub x_road: XRoadHeaders,
     /// `Authorization`
     pub authorization: Option<String>,
     /// `x-hcert-fault`, in developer mode. Contract 6.4.
@@ -58,9 +58,9 @@ pub struct HandedOn {
     pub only_looks: bool,
 }
 
-impl Context {
+impl RequestContext {
     /// Who asks the registry, for a decision of the service's own.
-    pub fn caller(&self, purpose: Purpose) -> Caller {
+    pub fn caller(&self, purpose: LookupPurpose) -> Caller {
         let handed_on = self.handed_on.as_deref();
         Caller {
             language: self.language,
@@ -75,13 +75,13 @@ impl Context {
     /// Who asks the registry for patients.
     pub fn caller_of_patients(&self) -> Caller {
         let only_looks = self.handed_on.as_ref().is_some_and(|handed_on| handed_on.only_looks);
-        let purpose = if only_looks { Purpose::Look } else { Purpose::Callers };
+        let purpose = if only_looks { LookupPurpose::Look } else { LookupPurpose::Callers };
         let authorization = self.handed_on.as_ref().and_then(|handed_on| handed_on.authorization.clone());
         Caller { authorization, ..self.caller(purpose) }
     }
 
     /// Adds whom the request names to its event.
-    pub fn meet(&self, add: impl FnOnce(&mut Named)) {
+    pub fn meet(&self, add: impl FnOnce(&mut NamedKeys)) {
         if let Some(met) = &self.met {
             met.add(add);
         }

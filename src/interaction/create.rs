@@ -1,22 +1,22 @@
 //! FHIR `create`: POST /Composition. Specification 4.1; Contract 2.3 to 2.5.
 
-use super::context::{Context, Return};
-use super::prepare::{Before, Certificate, sound};
+use super::context::{RequestContext, Return};
+use super::prepare::{PreparedCertificate, UpdateBase, sound};
 use super::service::Service;
-use super::{Answer, Shown, update};
+use super::{Answer, ShownVersions, update};
 use crate::access::rights::May;
-use crate::registry::Purpose;
+use crate::registry::LookupPurpose;
 use certificate::search::Hit;
 use certificate::search::filter::Filter;
 use certificate::search::term::{Field, Term};
-use certificate::search::value::Token;
+use certificate::search::value::SearchToken;
 use certificate::transition::Trigger;
-use engine::{Content, Write};
-use fhir::json::{self, Read};
+use engine::{VersionContent, Write};
+use fhir::json::{self, ReadJson};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Service {
-    pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {
+    pub(super) async fn create(&self, context: &RequestContext, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
         let created = self.created(context, body, if_none_exist.clone()).await;
         // A refusal may tell of the certificates that have the identifier; every other answer shows the one.
@@ -26,21 +26,26 @@ impl Service {
         created
     }
 
-    async fn created(&self, context: &Context, body: &[u8], if_none_exist: Option<Term>) -> Result<Answer, Outcome> {
+    async fn created(
+        &self,
+        context: &RequestContext,
+        body: &[u8],
+        if_none_exist: Option<Term>,
+    ) -> Result<Answer, Outcome> {
         let standard = self.rulebook().now();
-        let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-        let sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url);
+        let ReadJson { mut value, problems, source } = json::parse_with_problems(body)?;
+        let sound = sound(&mut value, source, problems, UpdateBase::default(), &standard, &context.base_url);
         let mut sound = match sound {
             Ok(sound) => sound,
             Err(refused) => return Err(self.with_problems_of_patient(context, &value, None, refused).await),
         };
         let warnings = std::mem::take(&mut sound.warnings);
         self.check_author(context, &value)?;
-        let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
-        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
+        let resolved = self.resolve(context, &value, None, LookupPurpose::Write).await?;
+        let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
-        let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
+        let content = VersionContent { trigger: Trigger::Create, brings, tail, row, who, subject };
         let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
@@ -56,7 +61,7 @@ impl Service {
             body,
             version: Some((written.version, written.stamp.milliseconds)),
             location: Some(Self::version_address(context, &written)),
-            shown: Shown::One(Hit { id: written.id, version: written.version }),
+            shown: ShownVersions::One(Hit { id: written.id, version: written.version }),
             witnessed: written.changed,
             ..Answer::default()
         })
@@ -66,11 +71,11 @@ impl Service {
 /// `If-None-Exist` takes `identifier=system|value` and nothing else. Contract 2.5.
 fn identifier_term(pairs: &[(String, String)]) -> Result<Term, Outcome> {
     let token = match pairs {
-        [(name, value)] if name == "identifier" => Token::parse(value),
+        [(name, value)] if name == "identifier" => SearchToken::parse(value),
         _ => None,
     };
     match token {
-        Some(token @ Token::SystemCode(..)) => Ok(token.term(Field::Identifier)),
+        Some(token @ SearchToken::SystemCode(..)) => Ok(token.term(Field::Identifier)),
         _ => {
             let shown = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
             Err(Issue::new(Hcert::HeaderWrong)

@@ -1,6 +1,6 @@
 //! FHIR `delete`: DELETE /Composition/{id}. Specification 4.5; Contract 3.7.
 
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::Service;
 use super::{Answer, Instance};
 use crate::access::rights::May;
@@ -8,7 +8,7 @@ use engine::Write;
 use fhir::outcome::Outcome;
 
 impl Service {
-    pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {
+    pub(super) async fn delete(&self, context: RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
         let id = instance.known().ok_or_else(|| Outcome::not_found("Composition", instance))?;
         let rows = context.rows(May::Delete);
         let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows }).await?;

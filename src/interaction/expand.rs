@@ -5,9 +5,9 @@
 use uuid::Uuid;
 
 use super::Answer;
-use super::asked::{Asked, EXPAND, missing, not_at_hand};
+use super::asked::{EXPAND, OperationParameters, missing, not_at_hand};
 use super::conformance::{check_version, value_set};
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::Service;
 use certificate::terminology::{Coded, Terminology, ValueSet};
 use fhir::date_time;
@@ -30,8 +30,13 @@ const UNCLOSED: &str = "http://hl7.org/fhir/StructureDefinition/valueset-unclose
 impl Service {
     /// Answers the value set with its codes, at most [`EXPANSION_CODES_MAX`] of them; `total` counts all that were asked for.
     /// A large value set is expanded on a thread of its own.
-    pub(super) async fn expand(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
-        let mut asked = Asked::read(context, body, EXPAND)?;
+    pub(super) async fn expand(
+        &self,
+        context: &RequestContext,
+        id: Option<&str>,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
+        let mut asked = OperationParameters::read(context, body, EXPAND)?;
         let terminology = self.terminology();
         let supplied = asked.take_resource("valueSet");
         let meant = match (id, asked.text("url"), supplied) {
@@ -95,7 +100,12 @@ fn supplied_set(terminology: &Terminology, resource: Json<'static>) -> Result<Va
 }
 
 /// The value set with its codes.
-fn expanded(terminology: &Terminology, set: &ValueSet, asked: &Asked, now: i64) -> Result<Vec<u8>, Outcome> {
+fn expanded(
+    terminology: &Terminology,
+    set: &ValueSet,
+    asked: &OperationParameters,
+    now: i64,
+) -> Result<Vec<u8>, Outcome> {
     let mut codes = terminology.expand(set).map_err(|system| {
         let issue = Issue::new(Hcert::NotExpandable).with("url", set.about.url.clone());
         issue.with("system", system.to_owned())
@@ -135,7 +145,7 @@ fn expanded(terminology: &Terminology, set: &ValueSet, asked: &Asked, now: i64) 
 }
 
 /// One `expansion.contains`.
-fn contained<'t>(coded: &Coded<'t>, asked: &Asked) -> Json<'t> {
+fn contained<'t>(coded: &Coded<'t>, asked: &OperationParameters) -> Json<'t> {
     let mut contained = Object::default();
     contained.set("system", Json::string(coded.system));
     contained.set("code", Json::string(coded.code()));
@@ -153,7 +163,7 @@ fn contained<'t>(coded: &Coded<'t>, asked: &Asked) -> Json<'t> {
 }
 
 /// What the expansion was made with, so that nobody takes a part for the whole.
-fn told_parameters<'a>(asked: &'a Asked, count: usize, is_part: bool) -> Vec<Json<'a>> {
+fn told_parameters<'a>(asked: &'a OperationParameters, count: usize, is_part: bool) -> Vec<Json<'a>> {
     let parameter = |name: &'static str, value_name: &'static str, value: Json<'a>| {
         Json::object([("name", Json::string(name)), (value_name, value)])
     };

@@ -1,25 +1,25 @@
 //! The rights that a caller holds.
 
-use crate::access::rights::{May, Own, Rights, Scope, View};
+use crate::access::rights::{CertificateView, May, Own, Rights, Scope};
 use certificate::Id;
 use certificate::search::row::Row;
 
 /// Rights of the caller, with the patient the token is about where these matter.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct CallerGrants {
     pub rights: Rights,
     pub own: Own,
 }
 
-impl Held {
+impl CallerGrants {
     pub fn scope(&self, may: May) -> Scope {
         self.rights.scope(may, &self.own)
     }
 }
 
-impl Held {
+impl CallerGrants {
     /// How a certificate with this row is shown; nothing when it lies outside of the rights.
-    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<View> {
+    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<CertificateView> {
         match also(may) {
             Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
             None => self.scope(may).view(id, row),

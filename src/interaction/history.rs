@@ -2,19 +2,23 @@
 
 use std::sync::Arc;
 
-use super::context::{Context, Subset};
-use super::page::{Kind, Page};
+use super::context::{RequestContext, Subset};
+use super::page::{BundlePage, PageKind};
 use super::service::{Service, unreadable};
 use super::{Answer, Instance};
 use crate::access::rights::May;
 use certificate::Id;
 use certificate::search::filter::Filter;
-use certificate::search::history::History;
+use certificate::search::history::HistoryParameters;
 use engine::{HistoryPage, HistoryQuery};
 use fhir::outcome::Outcome;
 
 impl Service {
-    pub(super) async fn history_instance(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
+    pub(super) async fn history_instance(
+        &self,
+        context: &RequestContext,
+        instance: &Instance,
+    ) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         // Whether the certificate exists is told before what is wrong with the parameters. Contract 2.9.
@@ -22,14 +26,14 @@ impl Service {
             return Err(missing());
         }
         self.check_rows(context, May::History, id)?;
-        let history = History::parse(&context.parameters, &self.search_settings(context))?;
+        let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let page = self.engine.history(&question(Some(id), &history, context)).map_err(unreadable)?;
         let address = format!("{}/Composition/{id}/_history", context.base_url);
         self.bundle(context, shown(&history, &address, page.ok_or_else(missing)?)).await
     }
 
-    pub(super) async fn history_type(&self, context: &Context) -> Result<Answer, Outcome> {
-        let history = History::parse(&context.parameters, &self.search_settings(context))?;
+    pub(super) async fn history_type(&self, context: &RequestContext) -> Result<Answer, Outcome> {
+        let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
         let page = match (question.at, &question.hidden) {
             // A question for a moment of the past looks at every change up to it, and one of somebody from whom certificates may be hidden
@@ -47,19 +51,26 @@ impl Service {
     }
 }
 
-fn shown(history: &History, address: &str, page: HistoryPage) -> Page {
+fn shown(history: &HistoryParameters, address: &str, page: HistoryPage) -> BundlePage {
     let HistoryPage { total, hits, .. } = page;
-    Page { kind: Kind::History, total, links: history.links(address, total), hits, warning: None, shower: None }
+    BundlePage {
+        kind: PageKind::History,
+        total,
+        links: history.links(address, total),
+        hits,
+        warning: None,
+        shower: None,
+    }
 }
 
 /// Certificates that are not the caller's to see; nothing where all are. Only who may see certificates in every state has a history, so
 /// consent alone can hide them.
-fn hidden(context: &Context) -> Option<Arc<Filter>> {
+fn hidden(context: &RequestContext) -> Option<Arc<Filter>> {
     let held = context.held.as_ref()?;
     Some(Arc::new(Filter::Not(Box::new(held.scope(May::History).filter()))))
 }
 
-fn question(id: Option<Id>, history: &History, context: &Context) -> HistoryQuery {
+fn question(id: Option<Id>, history: &HistoryParameters, context: &RequestContext) -> HistoryQuery {
     let hidden = if id.is_none() { hidden(context) } else { None };
     let count = if context.subset == Subset::Count { 0 } else { history.count };
     HistoryQuery { id, since: history.since, at: history.at, page: history.page, count, hidden }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use certificate::Names;
-use certificate::terminology::{self, About, Loaded, Origin, Terminology};
+use certificate::terminology::{self, ListHeader, ListOrigin, Loaded, Terminology};
 use engine::{Engine, ListChange, ListKey, StoredList};
 use fhir::json::{self, Json};
 
@@ -159,7 +159,7 @@ fn key(resource: &Json) -> ListKey {
     ListKey { resource_type: text("resourceType"), url: text("url") }
 }
 
-fn line(terminology: &Terminology, about: &About) -> ListLine {
+fn line(terminology: &Terminology, about: &ListHeader) -> ListLine {
     let codes = match about.resource_type {
         "CodeSystem" => terminology.code_system(&about.url).map(|list| list.concepts().len()),
         _ => terminology.value_set(&about.url).and_then(|set| Some(terminology.expand(set).ok()?.len())),
@@ -170,8 +170,8 @@ fn line(terminology: &Terminology, about: &About) -> ListLine {
         is_complete: about.is_complete,
         codes,
         loaded_at: match about.origin {
-            Origin::Shipped => None,
-            Origin::Loaded { at } => Some(at),
+            ListOrigin::Shipped => None,
+            ListOrigin::Loaded { at } => Some(at),
         },
     }
 }
@@ -192,12 +192,12 @@ mod tests {
     #[test]
     fn lists_that_this_release_cannot_use_stop_a_start_and_can_be_removed_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
-        let options = engine::Options {
+        let options = engine::EngineOptions {
             folder: folder.path().join("data"),
             cache_bytes: 1 << 20,
             quick_repair: QuickRepair::Off,
             purpose: None,
-            names: engine::Names::default(),
+            names: engine::FolderNames::default(),
             unique_number: false,
             witness: None,
             metrics: base::metrics::Metrics::new(),

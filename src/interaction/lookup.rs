@@ -3,26 +3,29 @@
 //! Source: FHIR R5 `codesystem-operation-lookup.html`.
 
 use super::Answer;
-use super::asked::{Asked, Coding, Kind, Known, missing, not_at_hand, once, parameters, told};
-use super::context::Context;
+use super::asked::{
+    CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
+    told,
+};
+use super::context::RequestContext;
 use super::service::Service;
 use certificate::terminology::{CodeSystem, Concept, Terminology};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-const KNOWN: &[Known] = &[
-    once("code", Kind::Text),
-    once("system", Kind::Text),
-    once("version", Kind::Text),
-    once("coding", Kind::Coding),
-    once("displayLanguage", Kind::Text),
-    Known { name: "property", kind: Kind::Text, repeats: true },
+const KNOWN: &[ParameterDefinition] = &[
+    once("code", ParameterKind::Text),
+    once("system", ParameterKind::Text),
+    once("version", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("displayLanguage", ParameterKind::Text),
+    ParameterDefinition { name: "property", kind: ParameterKind::Text, repeats: true },
 ];
 
 impl Service {
     /// Tells a code's name, designations and properties.
-    pub(super) fn lookup(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
-        let asked = Asked::read(context, body, KNOWN)?;
+    pub(super) fn lookup(&self, context: &RequestContext, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
+        let asked = OperationParameters::read(context, body, KNOWN)?;
         let terminology = self.terminology();
         let coding = coding(&asked)?;
         let list = match (id, coding.system.as_deref()) {
@@ -46,9 +49,9 @@ impl Service {
     }
 }
 
-fn coding(asked: &Asked) -> Result<Coding, Outcome> {
+fn coding(asked: &OperationParameters) -> Result<CodingParameter, Outcome> {
     match (asked.text("code"), asked.codings("coding")) {
-        (Some(code), []) => Ok(Coding {
+        (Some(code), []) => Ok(CodingParameter {
             system: asked.text("system").map(str::to_owned),
             version: asked.text("version").map(str::to_owned),
             code: code.to_owned(),
@@ -63,7 +66,7 @@ fn answer<'t>(
     terminology: &'t Terminology,
     list: &'t CodeSystem,
     concept: &'t Concept,
-    asked: &Asked,
+    asked: &OperationParameters,
 ) -> Vec<Json<'t>> {
     let wants = |name: &str| {
         let mut names = asked.texts("property").peekable();

@@ -1,6 +1,6 @@
 //! One file per FHIR interaction or operation: what is done with a request once it is understood, and what it answers.
 //!
-//! `http` turns a request into an [`Interaction`] and a [`Context`]; [`Service::run`] turns these into an [`Answer`].
+//! `http` turns a request into an [`Interaction`] and a [`RequestContext`]; [`Service::run`] turns these into an [`Answer`].
 
 pub mod capabilities;
 pub mod context;
@@ -44,15 +44,18 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-pub use answer::{Answer, Instead, Shown};
-pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
+pub use answer::{Answer, Instead, ShownVersions};
+pub use context::{
+    EntityTag, HandedOn, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
+    XRoadHeaders,
+};
 pub use lists::{ListLine, Lists};
 pub use named::{PatientsOf, names_of_person, subjects};
 pub use policy::{Policy, TokenPolicy};
 pub use pool::Pool;
-pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
+pub use prepare::{PreparedCertificate, UpdateBase, certificate_of_import, new_certificate, sound};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{Rulebook, Standard};
-pub use service::{Service, Settings};
-pub use table::{Content, INTERACTIONS, Kind, Verb};
-pub use turns::{Turn, Turns};
+pub use service::{Service, ServiceSettings};
+pub use table::{BodyContent, INTERACTIONS, InteractionKind, Verb};
+pub use turns::{HeavySearchPermit, Turns};

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::audit_event::{self, AuditLooks};
-use super::{Interaction, Kind};
-use crate::audit::{self, Named, identifier, of_personal_code};
+use super::{Interaction, InteractionKind};
+use crate::audit::{self, NamedKeys, identifier, of_personal_code};
 use certificate::search::narrow::employers;
 use certificate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
 use certificate::search::reference::{comparable, is_id};
 use certificate::search::request::base;
 use certificate::search::term::Field;
-use certificate::search::value::{Token, split, unescape};
+use certificate::search::value::{SearchToken, split, unescape};
 use certificate::section::EMPLOYER;
 use certificate::{Id, Names, Version};
-use engine::{Engine, Error, Subject};
+use engine::{Engine, StoreError, VersionSubject};
 use fhir::json::{self, Json};
 use fhir::narrative::plain_text;
 
@@ -29,24 +29,24 @@ const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
 
 /// What reading names needs to know.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct NameReader<'a> {
     pub names: &'a Names,
     /// An identifier of this system is the id of a patient. Contract 4.6.
     pub external_reference_system: &'a str,
 }
 
-impl Reader<'_> {
+impl NameReader<'_> {
     /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
-    pub(super) fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut Named) {
+    pub(super) fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut NamedKeys) {
         match interaction.kind() {
-            Kind::Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
+            InteractionKind::Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
                 self.of_certificates(looks, modifier, value, named);
             }),
-            Kind::AuditSearch => of_table(audit_event::PARAMETERS, parameters, |looks, modifier, value| {
+            InteractionKind::AuditSearch => of_table(audit_event::PARAMETERS, parameters, |looks, modifier, value| {
                 self.of_events(looks, modifier, value, named);
             }),
             // The registry reads its own parameters. These two name patients in every registry.
-            Kind::PatientSearch => {
+            InteractionKind::PatientSearch => {
                 for (name, value) in parameters {
                     match base(name) {
                         "identifier" => split(value, b',').for_each(|part| self.token(part, named)),
@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    fn of_certificates(&self, looks: Looks, modifier: Option<Modifier>, value: &str, named: &mut Named) {
+    fn of_certificates(&self, looks: Looks, modifier: Option<Modifier>, value: &str, named: &mut NamedKeys) {
         let parts = split(value, b',');
         match looks {
             Looks::Registry | Looks::Token(Field::Identifier) => parts.for_each(|part| self.token(part, named)),
@@ -82,7 +82,7 @@ impl Reader<'_> {
                 named.identifier(None, part);
             }),
             Looks::Id => {
-                let codes = parts.filter_map(Token::parse).filter_map(Token::into_code);
+                let codes = parts.filter_map(SearchToken::parse).filter_map(SearchToken::into_code);
                 codes.filter_map(|code| Id::parse(&code)).for_each(|id| named.certificate(id));
             }
             Looks::SectionCodeText => employers(value).for_each(|code| named.organization(&code)),
@@ -90,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    fn of_events(&self, looks: AuditLooks, modifier: Option<Modifier>, value: &str, named: &mut Named) {
+    fn of_events(&self, looks: AuditLooks, modifier: Option<Modifier>, value: &str, named: &mut NamedKeys) {
         let parts = split(value, b',');
         match looks {
             AuditLooks::Patient | AuditLooks::Agent if modifier == Some(Modifier::Identifier) => {
@@ -125,7 +125,7 @@ impl Reader<'_> {
 
     /// Adds whom a body names: the subject, the author's person and institution, and the employer of a certificate, also of one that is
     /// the resource of a Parameters resource. What is no JSON names nobody.
-    pub(super) fn body(&self, body: &[u8], named: &mut Named) {
+    pub(super) fn body(&self, body: &[u8], named: &mut NamedKeys) {
         let Ok(read) = json::parse_with_problems(body) else { return };
         self.certificate(&read.value, named);
         for resource in several(&read.value, "parameter").filter_map(|parameter| parameter.get("resource")) {
@@ -133,7 +133,7 @@ impl Reader<'_> {
         }
     }
 
-    fn certificate(&self, certificate: &Json, named: &mut Named) {
+    fn certificate(&self, certificate: &Json, named: &mut NamedKeys) {
         several(certificate, "subject").for_each(|subject| self.reference(subject, named));
         for role in several(certificate, "contained") {
             if role.text("resourceType") == Some("PractitionerRole") {
@@ -144,7 +144,7 @@ impl Reader<'_> {
         self.employers(certificate, named);
     }
 
-    fn reference(&self, reference: &Json, named: &mut Named) {
+    fn reference(&self, reference: &Json, named: &mut NamedKeys) {
         if let Some(text) = reference.text("reference").filter(|text| text.contains('/')) {
             if let Some(id) = patient(text) {
                 named.patient(id);
@@ -163,7 +163,7 @@ impl Reader<'_> {
         }
     }
 
-    fn employers(&self, parent: &Json, named: &mut Named) {
+    fn employers(&self, parent: &Json, named: &mut NamedKeys) {
         for section in several(parent, "section") {
             let codings = section.get("code").map_or(&[][..], |code| code.items("coding"));
             if codings.iter().any(|coding| coding.text("code") == Some(EMPLOYER))
@@ -176,23 +176,23 @@ impl Reader<'_> {
     }
 
     /// Adds the certificate that the pairs of `If-None-Exist` name.
-    pub(super) fn condition(&self, pairs: &[(String, String)], named: &mut Named) {
+    pub(super) fn condition(&self, pairs: &[(String, String)], named: &mut NamedKeys) {
         pairs.iter().filter(|(name, _)| name == "identifier").for_each(|(_, value)| self.token(value, named));
     }
 
-    fn token(&self, text: &str, named: &mut Named) {
-        match Token::parse(text) {
-            Some(Token::SystemCode(system, value)) => self.identifier(Some(&system), &value, named),
-            Some(Token::Code(value)) => self.identifier(None, &value, named),
-            Some(Token::CodeWithoutSystem(value)) => self.identifier(Some(""), &value, named),
-            Some(Token::System(_)) => {}
+    fn token(&self, text: &str, named: &mut NamedKeys) {
+        match SearchToken::parse(text) {
+            Some(SearchToken::SystemCode(system, value)) => self.identifier(Some(&system), &value, named),
+            Some(SearchToken::Code(value)) => self.identifier(None, &value, named),
+            Some(SearchToken::CodeWithoutSystem(value)) => self.identifier(Some(""), &value, named),
+            Some(SearchToken::System(_)) => {}
             None if text.is_empty() => {}
             // More parts than a token has: the text says what was meant.
             None => named.identifier(None, &unescape(text)),
         }
     }
 
-    fn identifier(&self, system: Option<&str>, value: &str, named: &mut Named) {
+    fn identifier(&self, system: Option<&str>, value: &str, named: &mut NamedKeys) {
         if system == Some(self.external_reference_system) {
             named.patient(value);
         }
@@ -245,7 +245,7 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, Error> {
+pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, StoreError> {
     let systems = &names.identifiers;
     let mut known = vec![asked.to_owned()];
     let code = asked.split_once('|').or_else(|| is_personal_code(asked).then_some((systems.estonian_code(), asked)));
@@ -308,7 +308,7 @@ impl<'e> PatientsOf<'e> {
     }
 }
 
-fn names_of_subject(subject: &Subject) -> Vec<String> {
+fn names_of_subject(subject: &VersionSubject) -> Vec<String> {
     let identifiers = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
     identifiers.chain([subject.id.clone()]).collect()
 }
@@ -323,10 +323,10 @@ mod tests {
     /// What a parameter names, in short: p patient, i identifier, o institution, c certificate.
     fn told(interaction: &Interaction, name: &str, value: &str) -> Vec<String> {
         let names = Names::default();
-        let reader = Reader { names: &names, external_reference_system: "urn:external" };
-        let mut named = Named::default();
+        let reader = NameReader { names: &names, external_reference_system: "urn:external" };
+        let mut named = NamedKeys::default();
         reader.parameters(interaction, &[(name.to_owned(), value.to_owned())], &mut named);
-        let Named { patients, identifiers, organizations, certificates } = named;
+        let NamedKeys { patients, identifiers, organizations, certificates } = named;
         let patients = patients.iter().map(|id| format!("p {id}"));
         let identifiers = identifiers.iter().map(|known| format!("i {known}"));
         let organizations = organizations.iter().map(|code| format!("o {code}"));
@@ -358,7 +358,7 @@ mod tests {
         let mut names = sent(PARAMETERS);
         names.extend(OTHER_NAMES.iter().map(|(other, _)| (*other).to_owned()));
         holds(
-            &Interaction::plain(Kind::Search),
+            &Interaction::plain(InteractionKind::Search),
             names,
             &[
                 ("subject:Patient.identifier", "s|1,2,|3", &["i s|1", "i 2", "i |3"]),
@@ -427,7 +427,7 @@ mod tests {
     fn every_parameter_of_patients_and_events_names_whom_it_asks_for() {
         let known = crate::registry::embedded::KNOWN.iter().map(|name| (*name).to_owned()).collect();
         holds(
-            &Interaction::plain(Kind::PatientSearch),
+            &Interaction::plain(InteractionKind::PatientSearch),
             known,
             &[
                 ("identifier", "s|1,2", &["i s|1", "i 2"]),
@@ -442,7 +442,7 @@ mod tests {
         );
         const NI: &str = "i https://fhir.ee/sid/pid/est/ni|38001085718";
         holds(
-            &Interaction::plain(Kind::AuditSearch),
+            &Interaction::plain(InteractionKind::AuditSearch),
             sent(audit_event::PARAMETERS),
             &[
                 ("entity", "Composition/1/_history/2,Patient/200", &["p 200", "c 1"]),
@@ -465,8 +465,8 @@ mod tests {
     #[test]
     fn a_body_names_its_people_however_wrong_it_is() {
         let names = Names::default();
-        let reader = Reader { names: &names, external_reference_system: "urn:external" };
-        let mut named = Named::default();
+        let reader = NameReader { names: &names, external_reference_system: "urn:external" };
+        let mut named = NamedKeys::default();
         let body = br##"{"resourceType":"Composition","subject":{"reference":"Patient/200"},"contained":[
             {"resourceType":"PractitionerRole","practitioner":{"reference":"Practitioner/38001085718"},
              "organization":{"reference":"Organization/90006399"}}],

@@ -2,14 +2,14 @@
 
 pub mod reason;
 
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
 use crate::access::rights::May;
 use certificate::search::extract::extract;
 use certificate::transition::{Need, Trigger};
 use certificate::{State, head, narrative, section};
-use engine::{Content, Write};
+use engine::{VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use reason::reason;
@@ -18,7 +18,7 @@ impl Service {
     /// Writes the reason into the certificate and moves it to the operation's state. Always answers the Composition.
     pub(super) async fn operate(
         &self,
-        context: &Context,
+        context: &RequestContext,
         instance: &Instance,
         trigger: Trigger,
         body: &[u8],
@@ -48,7 +48,7 @@ impl Service {
             let subject = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
             let tail = head::tail(&certificate);
             let shown = Some(tail.clone());
-            let content = Content { trigger, brings: Need::Reason, tail, row, who, subject };
+            let content = VersionContent { trigger, brings: Need::Reason, tail, row, who, subject };
             let if_match = context.if_match.clone();
             let rows = context.rows(may);
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };

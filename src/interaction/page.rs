@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::context::{Context, Subset};
+use super::context::{RequestContext, Subset};
 use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
-use super::{Answer, Shown};
+use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use base::trace::Trace;
 use certificate::search::Hit;
-use certificate::search::request::Request;
+use certificate::search::request::SearchRequest;
 use certificate::{State, Version};
-use engine::{Error, Packed};
-use fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
+use engine::{Packed, StoreError};
+use fhir::bundle::{Bundle, EntryResource, HistoryChange, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What a page shows.
-pub(super) struct Page {
-    pub kind: Kind,
+pub(super) struct BundlePage {
+    pub kind: PageKind,
     pub total: u64,
     pub links: Vec<Link>,
     pub hits: Vec<Hit>,
@@ -33,7 +33,7 @@ pub(super) struct Page {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     Search,
     History,
 }
@@ -46,9 +46,10 @@ impl Service {
     ///
     /// # Errors
     /// 503 when its turn does not come in time, 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
-    pub(super) async fn bundle(&self, context: &Context, mut page: Page) -> Result<Answer, Outcome> {
-        let form = Form {
-            base_url: (page.kind == Kind::History || self.settings.full_url_absolute).then(|| context.base_url.clone()),
+    pub(super) async fn bundle(&self, context: &RequestContext, mut page: BundlePage) -> Result<Answer, Outcome> {
+        let form = EntryForm {
+            base_url: (page.kind == PageKind::History || self.settings.full_url_absolute)
+                .then(|| context.base_url.clone()),
             subset: context.subset.clone(),
             shower: page.shower.take(),
         };
@@ -59,7 +60,7 @@ impl Service {
                 form.add(&mut bundle, page.kind, version).map_err(unreadable)?;
             }
             let body = page.finish(bundle);
-            return Ok(Answer { status: 200, body, shown: Shown::Many(page.hits), ..Answer::default() });
+            return Ok(Answer { status: 200, body, shown: ShownVersions::Many(page.hits), ..Answer::default() });
         }
         let turn = self.large_answers.take().await?;
         let engine = self.engine.clone();
@@ -76,7 +77,7 @@ impl Service {
                 within(bundle.bytes())?;
             }
             let body = page.finish(bundle);
-            let shown = Shown::Many(page.hits);
+            let shown = ShownVersions::Many(page.hits);
             Ok(Answer { status: 200, body, turn: Some(turn), shown, ..Answer::default() })
         }));
         made.await.map_err(Outcome::internal)?
@@ -88,9 +89,9 @@ impl Service {
     /// 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
     pub(super) fn searchset<'r>(
         &self,
-        context: &Context,
+        context: &RequestContext,
         resource_type: &str,
-        request: &Request,
+        request: &SearchRequest,
         total: u64,
         found: impl Iterator<Item = (String, Cow<'r, [u8]>)>,
     ) -> Result<Vec<u8>, Outcome> {
@@ -116,43 +117,43 @@ pub(super) fn outcome_address() -> String {
 
 /// How entries are written. `fullUrl` is relative in a search for certificates, unless the settings say otherwise, and absolute in every
 /// other Bundle. Contract 1.2.
-struct Form {
+struct EntryForm {
     base_url: Option<Arc<str>>,
     subset: Subset,
     shower: Option<Shower>,
 }
 
-impl Form {
+impl EntryForm {
     /// Bytes that an entry takes, if not to the byte.
     fn bytes(&self, version: &Packed) -> usize {
         let resource = if self.subset == Subset::All { version.bytes_max() } else { 0 };
         ENTRY_BYTES + self.base_url.as_ref().map_or(0, |base_url| base_url.len()) + resource
     }
 
-    fn add(&self, bundle: &mut Bundle, kind: Kind, version: &Packed) -> Result<(), Error> {
-        let about = About { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
+    fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &Packed) -> Result<(), StoreError> {
+        let about = EntryResource { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
         let resource = |out: &mut Vec<u8>| match &self.shower {
             Some(shower) => shower.write(version, &self.subset, out),
             None => write_reduced(version, &self.subset, out),
         };
-        if kind == Kind::Search {
+        if kind == PageKind::Search {
             return bundle.matched(about, resource);
         }
         let change = match (version.state, version.version) {
-            (State::Deleted, _) => Change::Delete,
-            (_, Version::FIRST) => Change::Create,
-            _ => Change::Update,
+            (State::Deleted, _) => HistoryChange::Delete,
+            (_, Version::FIRST) => HistoryChange::Create,
+            _ => HistoryChange::Update,
         };
         let last_updated = version.stamp.milliseconds;
         bundle.version(about, VersionEntry { change, version: version.version.get(), last_updated }, resource)
     }
 }
 
-impl Page {
+impl BundlePage {
     fn begin(&self, bytes: usize) -> Bundle {
         match self.kind {
-            Kind::Search => Bundle::searchset(self.total, &self.links, bytes),
-            Kind::History => Bundle::history(self.total, &self.links, bytes),
+            PageKind::Search => Bundle::searchset(self.total, &self.links, bytes),
+            PageKind::History => Bundle::history(self.total, &self.links, bytes),
         }
     }
 

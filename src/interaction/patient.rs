@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::context::{Context, Subset};
+use super::context::{RequestContext, Subset};
 use super::page::outcome_address;
 use super::read::reduced;
 use super::service::Service;
 use super::subject::silent;
-use super::{Answer, Instead, Shown};
+use super::{Answer, Instead, ShownVersions};
 use crate::registry::embedded::KNOWN;
-use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};
+use crate::registry::{Ask, LookupFailure, Misbehaviour, RegistryAnswer, RegistryFinding};
 use certificate::Version;
 use certificate::search::issue;
 use certificate::search::parameter::{self, PARAMETERS, SHAPING};
@@ -21,7 +21,7 @@ use fhir::subset;
 
 impl Service {
     /// Asks the registry in the caller's name. Its refusals keep its own status here, since here it is what is asked.
-    pub(super) async fn patient(&self, context: &Context, ask: Ask) -> Result<Answer, Outcome> {
+    pub(super) async fn patient(&self, context: &RequestContext, ask: Ask) -> Result<Answer, Outcome> {
         let mut search = None;
         let ask = match ask {
             Ask::Search(_) => {
@@ -39,20 +39,20 @@ impl Service {
         }
         let caller = context.caller_of_patients();
         let told = match self.registry.answer(&ask, &caller).await {
-            Ok(Answered::Told(told)) => told,
-            Ok(Answered::Misbehaves(Misbehaviour::HangUp)) => {
+            Ok(RegistryAnswer::Told(told)) => told,
+            Ok(RegistryAnswer::Misbehaves(Misbehaviour::HangUp)) => {
                 return Ok(Answer { status: 200, instead: Some(Instead::HangUp), ..Answer::default() });
             }
-            Ok(Answered::Misbehaves(Misbehaviour::Garbage)) => {
+            Ok(RegistryAnswer::Misbehaves(Misbehaviour::Garbage)) => {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there, which is no answer to a search. Decision 130.
             Err(failed) if is_bare_not_found(&failed) => {
-                return Err(ask.id().map_or_else(|| silent(Failed::NotFound), nobody));
+                return Err(ask.id().map_or_else(|| silent(LookupFailure::NotFound), nobody));
             }
             Err(failed) => return Err(silent(failed)),
         };
-        let Told { body, version, last_modified } = told;
+        let RegistryFinding { body, version, last_modified } = told;
         let number = version.as_deref().and_then(Version::parse);
         let version = number.zip(last_modified);
         let is_single = matches!(ask, Ask::Read(_) | Ask::Vread(..));
@@ -71,14 +71,14 @@ impl Service {
             Some(search) => self.finished(context, &search, body)?,
             None => body,
         };
-        Ok(Answer { status: 200, body, version, shown: Shown::Patients, ..Answer::default() })
+        Ok(Answer { status: 200, body, version, shown: ShownVersions::Patients, ..Answer::default() })
     }
 
     /// Reads the parameters that all searches have in common; the registry reads the filters. Contract 4.2, 4.9.
     ///
     /// # Errors
     /// A `_query` that does not open, or more than one; a filter of R5 that no type here has.
-    fn patient_search(&self, context: &Context) -> Result<PatientSearch, Outcome> {
+    fn patient_search(&self, context: &RequestContext) -> Result<PatientSearch, Outcome> {
         let settings = self.search_settings(context);
         let mut search = PatientSearch::default();
         let mut unknown = Vec::new();
@@ -113,7 +113,7 @@ impl Service {
 
     /// The registry's Bundle, with a warning for each parameter that was dropped. After a search by form, or by a link
     /// of one, its links contain no personal code.
-    fn finished(&self, context: &Context, search: &PatientSearch, body: Vec<u8>) -> Result<Vec<u8>, Outcome> {
+    fn finished(&self, context: &RequestContext, search: &PatientSearch, body: Vec<u8>) -> Result<Vec<u8>, Outcome> {
         let is_hidden = context.by_form || search.token.is_some();
         if !is_hidden && search.ignored.is_empty() {
             return Ok(body);
@@ -189,9 +189,11 @@ fn is_unoffered_filter(base: &str) -> bool {
 }
 
 /// Whether a registry says 404 and nothing else.
-fn is_bare_not_found(failed: &Failed) -> bool {
+fn is_bare_not_found(failed: &LookupFailure) -> bool {
     match failed {
-        Failed::Refused(chain) => failed.is_nobody() && chain.issues.iter().all(|issue| issue.codings.is_empty()),
+        LookupFailure::Refused(chain) => {
+            failed.is_nobody() && chain.issues.iter().all(|issue| issue.codings.is_empty())
+        }
         failed => failed.is_nobody(),
     }
 }

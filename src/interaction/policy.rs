@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::rights::{BUILT_IN, Permissions};
-use crate::audit::Log;
+use crate::audit::AuditTrail;
 use certificate::Names;
 
 /// Who may do what.
@@ -14,7 +14,7 @@ pub struct Policy {
     /// Only the author creates and changes a certificate. Contract 7.7.
     pub author_must_be_caller: bool,
     /// Where every access is written down; nowhere in benches that measure without.
-    pub audit: Option<Arc<Log>>,
+    pub audit: Option<Arc<AuditTrail>>,
 }
 
 impl Default for Policy {

@@ -7,9 +7,9 @@ use super::subject::{self, Resolved};
 use certificate::search::extract::{add_subject, check_terms, extract};
 use certificate::search::row::Row;
 use certificate::transition::{Need, Trigger, decide};
-use certificate::validation::Profile;
+use certificate::validation::ProfileRules;
 use certificate::{Id, Names, State, Status, head, narrative, section, usable};
-use fhir::json::{self, Json, Object, Source};
+use fhir::json::{self, Json, JsonSource, Object};
 use fhir::narrative::plain_text;
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
 use fhir::shape;
@@ -23,7 +23,7 @@ const REASON_TERMS: usize = 4;
 
 /// A certificate as a client sent it, ready for the engine.
 #[derive(Debug)]
-pub struct Certificate {
+pub struct PreparedCertificate {
     /// Bytes behind the head.
     pub tail: Vec<u8>,
     pub row: Row,
@@ -33,7 +33,7 @@ pub struct Certificate {
 /// A certificate that is right in itself. Whom it is about is still to be asked.
 #[derive(Debug)]
 pub struct Sound<'s> {
-    source: Option<Source<'s>>,
+    source: Option<JsonSource<'s>>,
     row: Row,
     brings: Need,
     /// Its narrative is to be generated.
@@ -44,19 +44,24 @@ pub struct Sound<'s> {
 
 impl Sound<'_> {
     /// The certificate, its subject as it was sent.
-    pub fn certificate(self, json: &mut Json, standard: &Standard) -> Certificate {
+    pub fn certificate(self, json: &mut Json, standard: &Standard) -> PreparedCertificate {
         let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
         if self.is_narrated {
             narrative::set(object, standard.names, &*standard.terminology);
         }
-        Certificate { tail: tail(object, self.source, Some("subject")), row: self.row, brings: self.brings }
+        PreparedCertificate { tail: tail(object, self.source, Some("subject")), row: self.row, brings: self.brings }
     }
 
     /// The certificate about the patient that was found. `json` is what was found to be right.
     ///
     /// # Errors
     /// 422 when it has as many terms as may be, and the reference that the service adds is one too many.
-    pub fn about(mut self, json: &mut Json, resolved: &Resolved, standard: &Standard) -> Result<Certificate, Outcome> {
+    pub fn about(
+        mut self,
+        json: &mut Json,
+        resolved: &Resolved,
+        standard: &Standard,
+    ) -> Result<PreparedCertificate, Outcome> {
         let Json::Object(object) = &mut *json else { unreachable!("only an object is found to be right") };
         if subject::set_reference(object, &resolved.reference) {
             add_subject(&mut self.row, &resolved.reference, standard.names);
@@ -71,7 +76,7 @@ impl Sound<'_> {
 
 /// What an update stands on.
 #[derive(Default)]
-pub struct Before<'s> {
+pub struct UpdateBase<'s> {
     /// The id of the path.
     pub id: Option<Id>,
     /// What the stored version is.
@@ -83,9 +88,13 @@ pub struct Before<'s> {
 }
 
 /// Reads a certificate without a history, as an import brings it: as the body of a create.
-pub fn new_certificate(mut json: Json, source: Option<Source>, standard: &Standard) -> Result<Certificate, Outcome> {
+pub fn new_certificate(
+    mut json: Json,
+    source: Option<JsonSource>,
+    standard: &Standard,
+) -> Result<PreparedCertificate, Outcome> {
     let base_url = &standard.names.base_url;
-    let sound = sound(&mut json, source, Problems::default(), Before::default(), standard, base_url)?;
+    let sound = sound(&mut json, source, Problems::default(), UpdateBase::default(), standard, base_url)?;
     Ok(sound.certificate(&mut json, standard))
 }
 
@@ -99,14 +108,14 @@ pub fn new_certificate(mut json: Json, source: Option<Source>, standard: &Standa
 /// 400 for what cannot be read, 422 for rules that are broken; both in one outcome.
 pub fn sound<'j, 's>(
     json: &mut Json<'j>,
-    mut source: Option<Source<'s>>,
+    mut source: Option<JsonSource<'s>>,
     mut problems: Problems,
-    before: Before<'j>,
+    before: UpdateBase<'j>,
     standard: &Standard,
     base_url: &str,
 ) -> Result<Sound<'s>, Outcome> {
     let names = standard.names;
-    let Before { id, state, resource, kept } = before;
+    let UpdateBase { id, state, resource, kept } = before;
     let took_any = match &mut *json {
         Json::Object(object) => {
             let took_sections = !section::take_service_sections(object, names).is_empty();
@@ -176,7 +185,7 @@ pub fn sound<'j, 's>(
 pub(super) fn content_problems(
     json: &mut Json,
     mut problems: Problems,
-    profile: Option<&Profile>,
+    profile: Option<&ProfileRules>,
     standard: &Standard,
 ) -> Vec<Issue> {
     problems.take_further(shape::check(json, "Composition").problems);
@@ -192,7 +201,7 @@ pub(super) fn content_problems(
 
 /// The profile a certificate is held against: the one it names, else what all have in common. That it names none, or several, is told
 /// with its row. Contract 8.1.
-fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
+fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r ProfileRules> {
     let Standard { names, validator, .. } = *standard;
     let named = json.get("meta").map_or(&[][..], |meta| meta.items("profile"));
     let known = match named {
@@ -260,13 +269,17 @@ fn make_relative(value: &mut Json, base_urls: [&str; 2]) -> bool {
 }
 
 /// The bytes behind the head: copied where the source is still what would be written.
-fn tail(certificate: &Object, source: Option<Source>, changed: Option<&str>) -> Vec<u8> {
+fn tail(certificate: &Object, source: Option<JsonSource>, changed: Option<&str>) -> Vec<u8> {
     let copied = source.and_then(|source| head::tail_of_source(certificate, source, changed));
     copied.unwrap_or_else(|| head::tail(certificate))
 }
 
 /// Reads a version of an import: any status is right, and the service's own sections stay.
-pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Names) -> Result<Certificate, Outcome> {
+pub fn certificate_of_import(
+    json: &mut Json,
+    source: Option<JsonSource>,
+    names: &Names,
+) -> Result<PreparedCertificate, Outcome> {
     let shape = shape::check(json, "Composition");
     if !shape.problems.is_empty() {
         return Err(shape.problems.into_issues().into());
@@ -276,7 +289,7 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     if let Some(issue) = check_terms(&row, ROW_TERMS_MAX + REASON_TERMS) {
         return Err(issue.into());
     }
-    Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
+    Ok(PreparedCertificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
 /// Reports a missing change reason for a body that is refused anyway. For a valid body the writer reports it, because
@@ -323,7 +336,7 @@ mod tests {
     use super::*;
     use certificate::terminology::Terminology;
     use certificate::validation::Validator;
-    use fhir::json::Read;
+    use fhir::json::ReadJson;
     use fhir::outcome::limits::BODY_ISSUES_MAX;
 
     const BASE: &str = "https://proxy.example.ee/fhir";
@@ -342,19 +355,19 @@ mod tests {
         text.replacen(change.0, change.1, 1)
     }
 
-    fn certificate(body: &str, before: Before<'_>) -> Result<Certificate, Outcome> {
-        let Read { mut value, problems, source } = json::parse_with_problems(body.as_bytes())?;
+    fn certificate(body: &str, before: UpdateBase<'_>) -> Result<PreparedCertificate, Outcome> {
+        let ReadJson { mut value, problems, source } = json::parse_with_problems(body.as_bytes())?;
         let standard = standard();
         let sound = sound(&mut value, source, problems, before, &standard, BASE)?;
         Ok(sound.certificate(&mut value, &standard))
     }
 
-    fn create(body: &str) -> Result<Certificate, Outcome> {
-        certificate(body, Before::default())
+    fn create(body: &str) -> Result<PreparedCertificate, Outcome> {
+        certificate(body, UpdateBase::default())
     }
 
     fn told(body: &str) -> Vec<(Hcert, String)> {
-        let before = Before { id: Id::new(7), ..Before::default() };
+        let before = UpdateBase { id: Id::new(7), ..UpdateBase::default() };
         let refused = certificate(body, before).expect_err(body);
         refused.issues().iter().map(|issue| (issue.code(), issue.expression().join(" "))).collect()
     }
@@ -436,7 +449,7 @@ mod tests {
     #[test]
     fn kept_sections_stay_behind_those_of_the_body() {
         let kept = vec![Json::object([("title", Json::string("kept"))])];
-        let before = Before { kept, ..Before::default() };
+        let before = UpdateBase { kept, ..UpdateBase::default() };
         let body = example(("{", "{"));
         let certificate = certificate(&body, before).unwrap();
         assert!(String::from_utf8(certificate.tail).unwrap().ends_with(r#",{"title":"kept"}]}"#));
@@ -447,7 +460,7 @@ mod tests {
         let stored = |reference: &str| {
             let body = example((r#""reference": "Patient/200""#, &format!(r#""reference": "{reference}""#)));
             let extension = format!(r#"{{"extension":[{{"url":"u","valueUrl":"{reference}"}}],"#);
-            let Certificate { tail, row, .. } = create(&body.replacen('{', &extension, 1)).unwrap();
+            let PreparedCertificate { tail, row, .. } = create(&body.replacen('{', &extension, 1)).unwrap();
             let text = String::from_utf8(tail).unwrap();
             // What is no reference stays.
             assert!(text.contains(&format!(r#""valueUrl":"{}""#, reference.replace(r"\/", "/"))));

@@ -1,21 +1,21 @@
 //! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
 
-use super::context::{Context, Subset};
-use super::held::Held;
+use super::context::{RequestContext, Subset};
+use super::held::CallerGrants;
 use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
-use super::{Answer, Instance, Shown};
-use crate::access::rights::{May, View};
+use super::{Answer, Instance, ShownVersions};
+use crate::access::rights::{CertificateView, May};
 use certificate::search::Hit;
-use certificate::{Access, State, Version};
-use engine::{Error, Packed, Stored, Versioned};
+use certificate::{Openness, State, Version};
+use engine::{Packed, StoreError, StoredVersion, Versioned};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
 
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
-    pub(super) fn read(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
+    pub(super) fn read(&self, context: &RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
         let stored = match context.held.as_deref() {
             None => self.current(instance)?,
             Some(held) => return self.read_within(context, held, instance),
@@ -23,11 +23,16 @@ impl Service {
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored, View::Full)
+        self.shown(context, stored, CertificateView::Full)
     }
 
     /// As [`read`](Self::read), for a caller whose rights have bounds. Version and consent are of one moment.
-    fn read_within(&self, context: &Context, held: &Held, instance: &Instance) -> Result<Answer, Outcome> {
+    fn read_within(
+        &self,
+        context: &RequestContext,
+        held: &CallerGrants,
+        instance: &Instance,
+    ) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         if held.rights.is_bound_by_consent_only(May::Read) {
@@ -35,8 +40,8 @@ impl Service {
             if stored.state == State::Deleted {
                 return Err(deleted(stored.id));
             }
-            if consent.doctor == Access::Open {
-                return self.shown(context, stored, View::Full);
+            if consent.doctor == Openness::Open {
+                return self.shown(context, stored, CertificateView::Full);
             }
         }
         let (stored, row) = self.engine.current_with_row(id).map_err(unreadable)?.ok_or_else(missing)?;
@@ -50,7 +55,7 @@ impl Service {
     /// One version, readable also when the certificate is deleted; the tombstone itself is 410.
     pub(super) fn vread(
         &self,
-        context: &Context,
+        context: &RequestContext,
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
@@ -69,15 +74,15 @@ impl Service {
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored, View::Full)
+        self.shown(context, stored, CertificateView::Full)
     }
 
     /// As [`vread`](Self::vread), for a caller whose rights have bounds: both the version asked for and the current one must lie within
     /// them, and one that is deleted is for those alone who may see certificates in every state. Contract 7.4.
     fn vread_within(
         &self,
-        context: &Context,
-        held: &Held,
+        context: &RequestContext,
+        held: &CallerGrants,
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
@@ -104,15 +109,15 @@ impl Service {
             (row, Some(current)) => held.visible(May::Read, id, &current).and(row),
         };
         let then = then.and_then(|row| match held.rights.is_bound_by_consent_only(May::Read) {
-            true => Some(View::Full),
+            true => Some(CertificateView::Full),
             false => held.visible(May::Read, id, &row),
         });
         self.shown(context, stored, then.ok_or_else(hidden)?.min(now))
     }
 
-    fn shown(&self, context: &Context, stored: Stored, view: View) -> Result<Answer, Outcome> {
+    fn shown(&self, context: &RequestContext, stored: StoredVersion, view: CertificateView) -> Result<Answer, Outcome> {
         let version = Some((stored.version, stored.stamp.milliseconds));
-        let shown = Shown::One(Hit { id: stored.id, version: stored.version });
+        let shown = ShownVersions::One(Hit { id: stored.id, version: stored.version });
         if context.has(stored.version, stored.stamp.milliseconds) {
             return Ok(Answer { status: 304, version, shown, ..Answer::default() });
         }
@@ -121,8 +126,8 @@ impl Service {
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
         }
         let resource = match view {
-            View::Full => stored.resource,
-            View::Employer => self.shower().employer(&stored).map_err(unreadable)?,
+            CertificateView::Full => stored.resource,
+            CertificateView::Employer => self.shower().employer(&stored).map_err(unreadable)?,
         };
         Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, shown, ..Answer::default() })
     }
@@ -135,7 +140,7 @@ fn no_version(instance: &Instance, version: Option<Version>) -> Outcome {
 }
 
 /// Appends the part of a version that `_elements` or `_summary` asks for.
-pub(super) fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
     match wanted {
         Subset::All => version.write(out),
         _ => {

@@ -3,14 +3,14 @@
 use std::fmt;
 
 pub use super::table::ListKind;
-use super::table::{INTERACTIONS, Kind, Row, Verb};
+use super::table::{INTERACTIONS, InteractionKind, InteractionRow, Verb};
 use certificate::{Id, Version};
 use fhir::limits::ID_CHARACTERS_MAX;
 
 /// What a request asks for: a row of the table, and what stands in the places of its path. After this nobody looks at paths again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interaction {
-    pub row: &'static Row,
+    pub row: &'static InteractionRow,
     pub id: Option<Instance>,
     pub version: Option<PathId<Version>>,
     pub definition: Option<DefinitionKind>,
@@ -23,7 +23,7 @@ impl Interaction {
         rows.find_map(|row| Interaction::of(row, segments))
     }
 
-    fn of(row: &'static Row, segments: &[&str]) -> Option<Interaction> {
+    fn of(row: &'static InteractionRow, segments: &[&str]) -> Option<Interaction> {
         let mut interaction = Interaction { row, id: None, version: None, definition: None };
         for (part, segment) in row.segments().zip(segments) {
             match part {
@@ -39,12 +39,12 @@ impl Interaction {
 
     /// The first way to ask for it, with nothing in the places of its path: for callers without a path.
     #[must_use]
-    pub fn plain(kind: Kind) -> Interaction {
+    pub fn plain(kind: InteractionKind) -> Interaction {
         let row = INTERACTIONS.iter().find(|row| row.kind == kind).unwrap_or(&INTERACTIONS[0]);
         Interaction { row, id: None, version: None, definition: None }
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> InteractionKind {
         self.row.kind
     }
 

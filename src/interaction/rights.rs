@@ -5,18 +5,18 @@
 use std::sync::Arc;
 
 use super::Interaction;
-use super::context::Context;
-use super::held::{Held, also};
+use super::context::RequestContext;
+use super::held::{CallerGrants, also};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
 use crate::access::rights::{May, Own};
-use crate::registry::Purpose;
+use crate::registry::LookupPurpose;
 use certificate::search::filter::Filter;
-use certificate::{Access, Id};
-use engine::Standing;
+use certificate::{Id, Openness};
+use engine::RowStanding;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-impl Context {
+impl RequestContext {
     /// The rows a write may touch; nothing where all.
     pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
         match also(may) {
@@ -33,7 +33,7 @@ impl Context {
 
     /// # Errors
     /// 403 for a certificate outside of the caller's rights.
-    pub(super) fn check_standing(&self, may: May, id: Id, standing: &Standing) -> Result<(), Outcome> {
+    pub(super) fn check_standing(&self, may: May, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
         let Some(held) = &self.held else { return Ok(()) };
         let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
@@ -73,10 +73,10 @@ impl Service {
     ///
     /// # Errors
     /// 403; and what the registry says where the token is about a patient who has to be found.
-    pub(super) async fn admit(&self, interaction: &Interaction, context: &mut Context) -> Result<(), Outcome> {
+    pub(super) async fn admit(&self, interaction: &Interaction, context: &mut RequestContext) -> Result<(), Outcome> {
         let Some(identity) = &context.identity else { return Ok(()) };
         let rights = self.policy.permissions.rights(identity.clone());
-        let mut held = Held { rights, own: Own::default() };
+        let mut held = CallerGrants { rights, own: Own::default() };
         if let Some(may) = interaction.row.permission {
             if !held.rights.may(may) {
                 return Err(not_permitted(may));
@@ -98,12 +98,17 @@ impl Service {
     }
 
     /// Asks the registry for the patient the token is about, where the permission reaches only their certificates.
-    pub(super) async fn know_own_patient(&self, context: &Context, held: &mut Held, may: May) -> Result<(), Outcome> {
+    pub(super) async fn know_own_patient(
+        &self,
+        context: &RequestContext,
+        held: &mut CallerGrants,
+        may: May,
+    ) -> Result<(), Outcome> {
         if ![Some(may), also(may)].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
             return Ok(());
         }
         let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
-        let caller = context.caller(Purpose::Look);
+        let caller = context.caller(LookupPurpose::Look);
         let found = match Box::pin(self.registry.by_identifier(None, &code, &caller)).await {
             Err(failed) if failed.is_nobody() => Vec::new(),
             found => found.map_err(unanswered)?,
@@ -125,11 +130,11 @@ impl Service {
     ///
     /// # Errors
     /// 403. An id never assigned is nobody's business here.
-    pub(super) fn check_rows(&self, context: &Context, may: May, id: Id) -> Result<(), Outcome> {
+    pub(super) fn check_rows(&self, context: &RequestContext, may: May, id: Id) -> Result<(), Outcome> {
         let Some(held) = &context.held else { return Ok(()) };
         if held.rights.is_bound_by_consent_only(may) {
             let consent = self.engine.consent(id).map_err(unreadable)?;
-            if consent.is_none_or(|record| record.consent.doctor == Access::Open) {
+            if consent.is_none_or(|record| record.consent.doctor == Openness::Open) {
                 return Ok(());
             }
         }

@@ -108,7 +108,7 @@ mod tests {
     use certificate::Id;
     use certificate::search::extract::extract;
     use certificate::search::paging::Counts;
-    use certificate::search::query::{Found, Search, Settings};
+    use certificate::search::query::{CompositionSearch, PatientIds, ReadingLimits};
     use certificate::search::row::Row;
     use certificate::search::seal::SealKey;
     use fhir::fhirpath::{self, Expression, Node};
@@ -162,7 +162,7 @@ mod tests {
     fn every_expression_leads_to_what_the_search_finds() {
         let names = Names::default();
         let seal = SealKey::new(&[7; 32]);
-        let settings = Settings {
+        let settings = ReadingLimits {
             base_url: &names.base_url,
             names: &names,
             count: Counts::default(),
@@ -197,7 +197,8 @@ mod tests {
                 .iter()
                 .map(|json| {
                     let (node, contained) = (Node::resource(json), fhirpath::contained(json));
-                    let context = fhirpath::Context { focus: node, resource: node, root: node, contained: &contained };
+                    let context =
+                        fhirpath::EvaluationContext { focus: node, resource: node, root: node, contained: &contained };
                     let nodes = expression.elements(context).expect(parameter.name);
                     nodes.iter().flat_map(|node| values(node, parameter)).collect()
                 })
@@ -207,9 +208,9 @@ mod tests {
             assert_eq!(found.iter().all(Vec::is_empty), is_elsewhere, "{}", parameter.name);
             for value in found.iter().flatten() {
                 let asked = vec![(parameter.name.to_owned(), escaped(value, parameter))];
-                let search =
-                    Search::parse(&asked, &settings).unwrap_or_else(|refused| panic!("{asked:?}: {refused:?}"));
-                let filter = search.query(&Found::new()).filter;
+                let search = CompositionSearch::parse(&asked, &settings)
+                    .unwrap_or_else(|refused| panic!("{asked:?}: {refused:?}"));
+                let filter = search.query(&PatientIds::new()).filter;
                 for (row, own) in rows.iter().zip(&found) {
                     // A day asks for more than the element it stands for.
                     let is_exact = parameter.looks.kind() != "date";

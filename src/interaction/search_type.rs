@@ -6,19 +6,19 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Answer;
-use super::context::{Context, Subset};
-use super::held::Held;
-use super::page::{self, Kind};
+use super::context::{RequestContext, Subset};
+use super::held::CallerGrants;
+use super::page::{self, PageKind};
 use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
-use crate::registry::{Failed, LookedUp, Purpose};
+use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
 use base::trace::Trace;
 use certificate::search::filter::Filter;
 use certificate::search::paging::SORT_DEFAULT;
-use certificate::search::query::{Found, Search};
-use certificate::search::{Page, Query, query};
+use certificate::search::query::{CompositionSearch, PatientIds};
+use certificate::search::{EngineQuery, SearchPage, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 /// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
@@ -26,16 +26,16 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 const AUDIT_COUNTED_MAX: u32 = 50;
 
 impl Service {
-    pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
+    pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
-        let search = Search::parse(&context.parameters, &settings)?;
+        let search = CompositionSearch::parse(&context.parameters, &settings)?;
         if context.met.is_some()
             && let Some(filter) = search.named()
         {
             self.meet_certificates(context, filter).await;
         }
         let held = self.held_for(context, &search).await?;
-        let Patients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
+        let IdentifiedPatients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
         let mut shower = None;
         if let Some((held, may)) = &held {
@@ -55,7 +55,8 @@ impl Service {
         }
         let is_warned = !warnings.is_empty() || !told.is_empty();
         let warning = is_warned.then(|| self.warning_and(context, warnings, told));
-        let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning, shower };
+        let shown =
+            page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, shower };
         self.bundle(context, shown).await
     }
 
@@ -64,7 +65,11 @@ impl Service {
     /// # Errors
     /// 403 for whoever may not search, and for a value that lies outside of the rights; and what the registry says where the token is
     /// about a patient who has to be found. Contract 7.4.
-    async fn held_for(&self, context: &Context, search: &Search) -> Result<Option<(Arc<Held>, May)>, Outcome> {
+    async fn held_for(
+        &self,
+        context: &RequestContext,
+        search: &CompositionSearch,
+    ) -> Result<Option<(Arc<CallerGrants>, May)>, Outcome> {
         let Some(held) = &context.held else { return Ok(None) };
         let counts = search.count() == 0 || context.subset == Subset::Count;
         let may = if counts { May::Count } else { May::Search };
@@ -78,7 +83,7 @@ impl Service {
         if !held.rights.asks_for_own_patient(may) {
             return Ok(Some((held.clone(), may)));
         }
-        let mut held = Held::clone(held);
+        let mut held = CallerGrants::clone(held);
         self.know_own_patient(context, &mut held, may).await?;
         match held.rights.outside_own(may, &asked, &held.own) {
             Some(parameter) => Err(outside_of(parameter)),
@@ -87,8 +92,8 @@ impl Service {
     }
 
     /// What reading a search or a history needs to know.
-    pub(super) fn search_settings<'s>(&'s self, context: &'s Context) -> query::Settings<'s> {
-        query::Settings {
+    pub(super) fn search_settings<'s>(&'s self, context: &'s RequestContext) -> query::ReadingLimits<'s> {
+        query::ReadingLimits {
             base_url: &context.base_url,
             names: &self.settings.names,
             count: self.settings.count,
@@ -103,18 +108,22 @@ impl Service {
     }
 
     /// Asks the registry for every patient the search names by an identifier. Contract 4.6.
-    async fn patients(&self, context: &Context, search: &Search) -> Result<Patients, Outcome> {
-        let mut all = Patients::default();
+    async fn patients(
+        &self,
+        context: &RequestContext,
+        search: &CompositionSearch,
+    ) -> Result<IdentifiedPatients, Outcome> {
+        let mut all = IdentifiedPatients::default();
         let wanted = search.patients_wanted();
         if wanted.is_empty() {
             return Ok(all);
         }
-        let caller = context.caller(Purpose::Write);
+        let caller = context.caller(LookupPurpose::Write);
         for wanted in wanted {
             // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
             let asked = Box::pin(self.registry.look_up(wanted.system.as_deref(), &wanted.value, &caller));
             let LookedUp { patients, told } = match asked.await {
-                Err(Failed::NotFound) => {
+                Err(LookupFailure::NotFound) => {
                     all.warnings.push(Issue::new(Hcert::RegistryNotFound));
                     LookedUp::default()
                 }
@@ -135,7 +144,7 @@ impl Service {
 
     /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
     /// can be found without it.
-    async fn with_linked(&self, context: &Context, mut query: Query) -> (Query, bool) {
+    async fn with_linked(&self, context: &RequestContext, mut query: EngineQuery) -> (EngineQuery, bool) {
         // Hardly any patient is linked to another, and nothing is put together for the others.
         if !query.filter.has_patient(&|id| self.registry.may_be_linked(id)) {
             return (query, true);
@@ -145,14 +154,14 @@ impl Service {
         if patients.len() > self.registry.links_at_once() {
             return (query, false);
         }
-        let caller = context.caller(Purpose::Look);
+        let caller = context.caller(LookupPurpose::Look);
         let asked = async {
             let mut linked = HashMap::with_capacity(patients.len());
             for id in patients {
                 let others = self.registry.linked(&id, &caller).await?;
                 linked.insert(id, others);
             }
-            Ok::<_, Failed>(linked)
+            Ok::<_, LookupFailure>(linked)
         };
         let Ok(Ok(linked)) = Box::pin(tokio::time::timeout(self.registry.deadline(), asked)).await else {
             return (query, false);
@@ -165,8 +174,8 @@ impl Service {
 
     /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
     /// them or finds none that meets the rest of what was asked. A search that fails for this one fails for itself.
-    pub(super) async fn meet_certificates(&self, context: &Context, filter: Filter) {
-        let query = Query { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
+    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) {
+        let query = EngineQuery { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
         if let Ok(page) = self.found(query).await {
             context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
         }
@@ -174,15 +183,15 @@ impl Service {
 
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier
     /// goes into the event of the request as if it were shown: the count tells as much of it.
-    async fn found_and_counted(&self, context: &Context, query: Query) -> Result<Page, Outcome> {
+    async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
         let Some(met) = context.met.as_ref().filter(|_| query.count == 0) else { return self.found(query).await };
-        let mut page = self.found(Query { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
+        let mut page = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
         let counted = std::mem::take(&mut page.hits).into_iter().map(|hit| (hit.id, Some(hit.version)));
         met.add(|named| named.certificates.extend(counted));
         Ok(page)
     }
 
-    async fn found(&self, query: Query) -> Result<Page, Outcome> {
+    async fn found(&self, query: EngineQuery) -> Result<SearchPage, Outcome> {
         let planned = self.engine.plan(query).map_err(unsearchable)?;
         let found = match planned.rows() < self.heavy_rows {
             true => planned.run(),
@@ -209,12 +218,12 @@ impl Service {
     }
 
     /// An OperationOutcome of warnings about a search.
-    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
+    pub(super) fn warning(&self, context: &RequestContext, warnings: Vec<Issue>) -> Vec<u8> {
         self.warning_and(context, warnings, Vec::new())
     }
 
     /// The same, with what the registry said behind.
-    fn warning_and(&self, context: &Context, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
+    fn warning_and(&self, context: &RequestContext, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
         let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
         Outcome::telling(warnings, told)
             .to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
@@ -223,8 +232,8 @@ impl Service {
 
 /// What the registry said of the identifiers that a search names.
 #[derive(Default)]
-struct Patients {
-    found: Found,
+struct IdentifiedPatients {
+    found: PatientIds,
     /// Warnings of our own about its responses.
     warnings: Vec<Issue>,
     /// Why some of them are impossible, as warnings in the registry's own codes.
@@ -242,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::interaction::turns::Turns;
-    use crate::interaction::{Interaction, Kind, Policy, Rulebook, Settings};
+    use crate::interaction::{Interaction, InteractionKind, Policy, Rulebook, ServiceSettings};
     use crate::registry::Registry;
     use certificate::Names;
     use certificate::search::paging::Counts;
@@ -250,19 +259,19 @@ mod tests {
 
     /// A service over an empty store, for which every search is a heavy one.
     fn service(folder: &std::path::Path) -> Service {
-        let options = engine::Options {
+        let options = engine::EngineOptions {
             folder: folder.join("data"),
             cache_bytes: 1 << 20,
             quick_repair: QuickRepair::Off,
             purpose: None,
-            names: engine::Names::default(),
+            names: engine::FolderNames::default(),
             unique_number: false,
             witness: None,
             metrics: base::metrics::Metrics::new(),
             clock: system_clock(),
             elapsed: engine::elapsed_clock(),
         };
-        let settings = Settings {
+        let settings = ServiceSettings {
             names: Names::default(),
             issue_system: "s".to_owned(),
             count: Counts::default(),
@@ -281,7 +290,7 @@ mod tests {
     }
 
     async fn answer(service: &Service, interaction: Interaction) -> Result<u16, Hcert> {
-        let context = Context { base_url: "http://a".into(), ..Context::default() };
+        let context = RequestContext { base_url: "http://a".into(), ..RequestContext::default() };
         let answered = service.run(interaction, context, Vec::new()).await;
         answered.map(|answer| answer.status).map_err(|outcome| outcome.leading())
     }
@@ -293,13 +302,13 @@ mod tests {
         while service.engine.indexed().is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));
         let before = service.heavy_turns.take().await.unwrap();
-        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Err(Hcert::HeavySearchesFull));
-        assert_eq!(answer(&service, Interaction::plain(Kind::HistoryType)).await, Ok(200));
-        assert_eq!(answer(&service, Interaction::plain(Kind::Capabilities)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Err(Hcert::HeavySearchesFull));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::Capabilities)).await, Ok(200));
         drop(before);
-        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));
     }
 
     #[tokio::test]

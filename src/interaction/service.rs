@@ -5,10 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::capabilities::{capabilities, terminology_capabilities};
-use super::context::{Context, Subset};
+use super::context::{RequestContext, Subset};
 use super::fixed::{Fixed, fixed};
 use super::policy::Policy;
-use super::table::{Kind, Stored as ReadsStored};
+use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
 use crate::config::limits::LARGE_ANSWERS;
@@ -20,7 +20,7 @@ use certificate::search::seal::SealKey;
 use certificate::terminology::Terminology;
 use certificate::transition::Trigger;
 use certificate::{Id, Names};
-use engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
+use engine::{AcknowledgedChange, Clock, Engine, RefusedChange, SearchError, StoreError, StoredVersion, Write};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -36,7 +36,7 @@ const LARGE_WAIT_S: u64 = 10;
 
 /// What the interactions are told by the configuration.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServiceSettings {
     pub names: Names,
     /// `{hcert_issue_system}`
     pub issue_system: String,
@@ -56,7 +56,7 @@ pub struct Service {
     pub(super) registry: Registry,
     pub(super) policy: Policy,
     rulebook: Arc<Rulebook>,
-    pub(super) settings: Settings,
+    pub(super) settings: ServiceSettings,
     pub(super) clock: Clock,
     pub(super) seal: SealKey,
     /// For searches that look at many rows.
@@ -76,7 +76,7 @@ impl Service {
         registry: Registry,
         policy: Policy,
         rulebook: Arc<Rulebook>,
-        settings: Settings,
+        settings: ServiceSettings,
         clock: Clock,
     ) -> Service {
         let seal = SealKey::new(&engine.seal_key());
@@ -135,13 +135,18 @@ impl Service {
         self.rulebook.terminology()
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ServiceSettings {
         &self.settings
     }
 
     /// Runs one interaction. All that can wait lie on the heap, so that the way of a read, which is moved along with theirs, is short.
     /// `body` is the request's body, empty when it had none.
-    pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+    pub async fn run(
+        &self,
+        interaction: Interaction,
+        context: RequestContext,
+        body: Vec<u8>,
+    ) -> Result<Answer, Outcome> {
         // What only reads may be given up on its way; of a change the body is read again only where it made none, since the event of a
         // change names whom it is about.
         let met = context.met.clone();
@@ -170,7 +175,12 @@ impl Service {
         done
     }
 
-    async fn done(&self, interaction: Interaction, mut context: Context, body: &[u8]) -> Result<Answer, Outcome> {
+    async fn done(
+        &self,
+        interaction: Interaction,
+        mut context: RequestContext,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
         if context.identity.is_some() {
             Box::pin(self.admit(&interaction, &mut context)).await?;
         }
@@ -182,47 +192,47 @@ impl Service {
         let instance = id.as_ref().unwrap_or(&nothing);
         let list = || id.as_ref().map(ToString::to_string);
         match row.kind {
-            Kind::Capabilities => self.capabilities(&context),
-            Kind::Create => Box::pin(self.create(&context, body)).await,
-            Kind::Read => self.read(&context, instance),
-            Kind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)),
-            Kind::Update => Box::pin(self.update(&context, instance, body)).await,
-            Kind::Delete => Box::pin(self.delete(context, instance)).await,
-            Kind::HistoryInstance => Box::pin(self.history_instance(&context, instance)).await,
-            Kind::HistoryType => Box::pin(self.history_type(&context)).await,
-            Kind::Search => Box::pin(self.search(&context)).await,
-            Kind::Suspend => Box::pin(self.operate(&context, instance, Trigger::Suspend, body)).await,
-            Kind::Cancel => Box::pin(self.operate(&context, instance, Trigger::Cancel, body)).await,
-            Kind::GetConsent => self.get_consent(&context, instance, body),
-            Kind::SetConsent => Box::pin(self.set_consent(&context, instance, body)).await,
-            Kind::Validate => Box::pin(self.validate(&context, id.as_ref(), body)).await,
-            Kind::PatientRead => Box::pin(self.patient(&context, Ask::Read(instance.to_string()))).await,
-            Kind::PatientVread => {
+            InteractionKind::Capabilities => self.capabilities(&context),
+            InteractionKind::Create => Box::pin(self.create(&context, body)).await,
+            InteractionKind::Read => self.read(&context, instance),
+            InteractionKind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)),
+            InteractionKind::Update => Box::pin(self.update(&context, instance, body)).await,
+            InteractionKind::Delete => Box::pin(self.delete(context, instance)).await,
+            InteractionKind::HistoryInstance => Box::pin(self.history_instance(&context, instance)).await,
+            InteractionKind::HistoryType => Box::pin(self.history_type(&context)).await,
+            InteractionKind::Search => Box::pin(self.search(&context)).await,
+            InteractionKind::Suspend => Box::pin(self.operate(&context, instance, Trigger::Suspend, body)).await,
+            InteractionKind::Cancel => Box::pin(self.operate(&context, instance, Trigger::Cancel, body)).await,
+            InteractionKind::GetConsent => self.get_consent(&context, instance, body),
+            InteractionKind::SetConsent => Box::pin(self.set_consent(&context, instance, body)).await,
+            InteractionKind::Validate => Box::pin(self.validate(&context, id.as_ref(), body)).await,
+            InteractionKind::PatientRead => Box::pin(self.patient(&context, Ask::Read(instance.to_string()))).await,
+            InteractionKind::PatientVread => {
                 let version = version.map(|version| version.to_string()).unwrap_or_default();
                 Box::pin(self.patient(&context, Ask::Vread(instance.to_string(), version))).await
             }
-            Kind::PatientHistory => {
+            InteractionKind::PatientHistory => {
                 let ask = Ask::History(instance.to_string(), context.parameters.clone());
                 Box::pin(self.patient(&context, ask)).await
             }
-            Kind::PatientSearch => Box::pin(self.patient(&context, Ask::Search(Vec::new()))).await,
-            Kind::AuditRead => Box::pin(self.audit_read(&context, instance.known().map(Id::get))).await,
-            Kind::AuditSearch => Box::pin(self.audit_search(&context)).await,
-            Kind::ReadDefinition => {
+            InteractionKind::PatientSearch => Box::pin(self.patient(&context, Ask::Search(Vec::new()))).await,
+            InteractionKind::AuditRead => Box::pin(self.audit_read(&context, instance.known().map(Id::get))).await,
+            InteractionKind::AuditSearch => Box::pin(self.audit_search(&context)).await,
+            InteractionKind::ReadDefinition => {
                 let kind = definition.ok_or(Hcert::PathUnknown)?;
                 Box::pin(self.read_definition(&context, kind, &instance.to_string())).await
             }
-            Kind::SearchDefinitions => {
+            InteractionKind::SearchDefinitions => {
                 Box::pin(self.search_definitions(&context, definition.ok_or(Hcert::PathUnknown)?)).await
             }
-            Kind::Lookup => self.lookup(&context, list().as_deref(), body),
-            Kind::ValidateCode(kind) => self.validate_code(&context, kind, list().as_deref(), body),
-            Kind::Expand => Box::pin(self.expand(&context, list().as_deref(), body)).await,
+            InteractionKind::Lookup => self.lookup(&context, list().as_deref(), body),
+            InteractionKind::ValidateCode(kind) => self.validate_code(&context, kind, list().as_deref(), body),
+            InteractionKind::Expand => Box::pin(self.expand(&context, list().as_deref(), body)).await,
         }
     }
 
     /// Bytes of the stored certificate that an interaction reads through, beside its body; 0 where it is only copied.
-    pub fn stored_bytes(&self, interaction: &Interaction, context: &Context) -> usize {
+    pub fn stored_bytes(&self, interaction: &Interaction, context: &RequestContext) -> usize {
         let reads = match interaction.row.reads_stored {
             ReadsStored::Never => false,
             ReadsStored::Reduced => context.subset != Subset::All,
@@ -234,7 +244,7 @@ impl Service {
     }
 
     /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
-    fn capabilities(&self, context: &Context) -> Result<Answer, Outcome> {
+    fn capabilities(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let names = &self.settings.names;
         let statement = || capabilities(&context.base_url, names, self.settings.count, &self.policy.tokens);
         let mut modes = context.parameters.iter().filter(|(name, _)| name == "mode").map(|(_, mode)| mode.as_str());
@@ -259,22 +269,22 @@ impl Service {
     }
 
     /// Hands a write over and waits until it is durable. `None`: the certificate moved on; prepare again.
-    pub(super) async fn write(&self, write: Write) -> Result<Option<Written>, Outcome> {
+    pub(super) async fn write(&self, write: Write) -> Result<Option<AcknowledgedChange>, Outcome> {
         match self.engine.write(write).await {
             Ok(Ok(written)) => Ok(Some(written)),
-            Ok(Err(Refused::Moved)) => Ok(None),
+            Ok(Err(RefusedChange::Moved)) => Ok(None),
             Ok(Err(refused)) => Err(refusal(refused)),
             Err(_) => Err(Outcome::from(Hcert::StorageUnavailable).because("the writer gave no answer")),
         }
     }
 
     /// `{base_url}/Composition/<id>/_history/<version>`
-    pub(super) fn version_address(context: &Context, written: &Written) -> String {
+    pub(super) fn version_address(context: &RequestContext, written: &AcknowledgedChange) -> String {
         format!("{}/Composition/{}/_history/{}", context.base_url, written.id, written.version)
     }
 
     /// The certificate a path names, which must have been assigned.
-    pub(super) fn current(&self, instance: &Instance) -> Result<Stored, Outcome> {
+    pub(super) fn current(&self, instance: &Instance) -> Result<StoredVersion, Outcome> {
         let found = match instance.known() {
             Some(id) => self.engine.current(id).map_err(unreadable)?,
             None => None,
@@ -284,8 +294,12 @@ impl Service {
 
     /// The version that a write made, for `return=representation`: out of the bytes that were written, else out of the store, where the
     /// certificate was there already.
-    pub(super) fn representation(&self, written: &Written, tail: Option<Vec<u8>>) -> Result<Vec<u8>, Outcome> {
-        let Written { id, version, stamp, .. } = *written;
+    pub(super) fn representation(
+        &self,
+        written: &AcknowledgedChange,
+        tail: Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Outcome> {
+        let AcknowledgedChange { id, version, stamp, .. } = *written;
         if let Some(tail) = tail.filter(|_| written.changed) {
             let mut resource = Vec::with_capacity(HEAD_BYTES_MAX + tail.len());
             head::write(&mut resource, "Composition", id, version, stamp);
@@ -304,26 +318,26 @@ pub(super) fn deleted(id: Id) -> Outcome {
 }
 
 /// The store cannot be read: not now, or a fault of ours.
-pub(super) fn unreadable(error: Error) -> Outcome {
+pub(super) fn unreadable(error: StoreError) -> Outcome {
     match error {
-        Error::Reopening | Error::Gone => Outcome::from(Hcert::StorageReopening).because(error),
-        Error::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
+        StoreError::Reopening | StoreError::Gone => Outcome::from(Hcert::StorageReopening).because(error),
+        StoreError::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
         _ => Outcome::internal(error),
     }
 }
 
-pub(super) fn refusal(refused: Refused) -> Outcome {
+pub(super) fn refusal(refused: RefusedChange) -> Outcome {
     match refused {
-        Refused::Rules(outcome) => outcome,
-        Refused::Clock(problem) => Outcome::from(Hcert::ClockWrong).because(problem),
-        Refused::Busy => Hcert::WritesFull.into(),
-        Refused::Closed => Hcert::StoppingDown.into(),
-        Refused::Store(error) => match *error {
-            Error::CommitUnknown(_) => Outcome::from(Hcert::CommitUnknown).because(error),
-            Error::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
+        RefusedChange::Rules(outcome) => outcome,
+        RefusedChange::Clock(problem) => Outcome::from(Hcert::ClockWrong).because(problem),
+        RefusedChange::Busy => Hcert::WritesFull.into(),
+        RefusedChange::Closed => Hcert::StoppingDown.into(),
+        RefusedChange::Store(error) => match *error {
+            StoreError::CommitUnknown(_) => Outcome::from(Hcert::CommitUnknown).because(error),
+            StoreError::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
             _ => Outcome::from(Hcert::StorageUnavailable).because(error),
         },
-        Refused::Moved => Outcome::internal("a bounced write is prepared again by its interaction"),
+        RefusedChange::Moved => Outcome::internal("a bounced write is prepared again by its interaction"),
     }
 }
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::context::Subset;
-use super::held::Held;
+use super::held::CallerGrants;
 use super::read::reduced;
 use super::service::Service;
-use crate::access::rights::{May, Scope, View};
+use crate::access::rights::{CertificateView, May, Scope};
 use certificate::search::Hit;
 use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::terminology::Terminology;
 use certificate::{Names, employer};
-use engine::{Engine, Error, Packed, Stored};
+use engine::{Engine, Packed, StoreError, StoredVersion};
 use fhir::json::{self, Json};
 
 /// Makes certificates what a caller is shown, on whichever thread.
@@ -21,9 +21,9 @@ pub(super) struct Shower {
     names: Names,
     terminology: Arc<Terminology>,
     /// None: the view of everything is the same.
-    held: Option<Arc<Held>>,
+    held: Option<Arc<CallerGrants>>,
     /// Where all are shown in one way.
-    only: Option<View>,
+    only: Option<CertificateView>,
     /// What state and category decide, where they alone do.
     by_class: Option<Scope>,
 }
@@ -41,10 +41,10 @@ impl Service {
     }
 
     /// For the hits of a search; nothing where they are shown as they are stored.
-    pub(super) fn shower_of(&self, held: &Arc<Held>, may: May) -> Option<Shower> {
+    pub(super) fn shower_of(&self, held: &Arc<CallerGrants>, may: May) -> Option<Shower> {
         let scope = held.scope(may);
         let only = scope.only_view();
-        if only == Some(View::Full) {
+        if only == Some(CertificateView::Full) {
             return None;
         }
         let by_class = Some(scope).filter(Scope::is_of_classes);
@@ -57,17 +57,17 @@ impl Shower {
     ///
     /// # Errors
     /// What is wrong with the store.
-    pub(super) fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(super) fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let start = out.len();
         let class = version.write_with_class(out)?;
         let hit = Hit { id: version.id, version: version.version };
         let shown = match (self.view(hit, class)?, wanted) {
-            (View::Full, Subset::All) => return Ok(()),
-            (View::Full, _) => out[start..].to_vec(),
-            (View::Employer, _) => {
+            (CertificateView::Full, Subset::All) => return Ok(()),
+            (CertificateView::Full, _) => out[start..].to_vec(),
+            (CertificateView::Employer, _) => {
                 let resource = out[start..].to_vec();
                 let (id, version, state, stamp) = (version.id, version.version, version.state, version.stamp);
-                self.employer(&Stored { id, version, state, stamp, resource })?
+                self.employer(&StoredVersion { id, version, state, stamp, resource })?
             }
         };
         out.truncate(start);
@@ -75,26 +75,26 @@ impl Shower {
         Ok(())
     }
 
-    fn view(&self, hit: Hit, class: Option<Class>) -> Result<View, Error> {
+    fn view(&self, hit: Hit, class: Option<Class>) -> Result<CertificateView, StoreError> {
         Ok(match (self.only, &self.held) {
             (Some(view), _) => view,
             (None, Some(_)) if let (Some(scope), Some(class)) = (&self.by_class, class) => {
                 let row =
                     Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms: vec![] };
-                scope.view(hit.id, &row).unwrap_or(View::Employer)
+                scope.view(hit.id, &row).unwrap_or(CertificateView::Employer)
             }
             (None, Some(held)) => {
                 let found = self.engine.version_with_rows(hit.id, hit.version)?;
                 let row = found.and_then(|found| found.row);
                 // What was a hit a moment ago and is none now is shown as little as can be.
-                row.and_then(|row| held.visible(May::Read, hit.id, &row)).unwrap_or(View::Employer)
+                row.and_then(|row| held.visible(May::Read, hit.id, &row)).unwrap_or(CertificateView::Employer)
             }
-            (None, None) => View::Full,
+            (None, None) => CertificateView::Full,
         })
     }
 
     /// What an employer is shown of a version.
-    pub(super) fn employer(&self, stored: &Stored) -> Result<Vec<u8>, Error> {
+    pub(super) fn employer(&self, stored: &StoredVersion) -> Result<Vec<u8>, StoreError> {
         let subject = self.engine.subject(stored.id, stored.version)?;
         let known = subject.iter().flat_map(|subject| &subject.identifiers);
         let estonian = known.into_iter().find(|(system, _)| system == self.names.identifiers.estonian_code());

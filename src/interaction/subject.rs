@@ -2,17 +2,17 @@
 //!
 //! Source: Contract 6.1, 6.3; specification 2.1 and 5.
 
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::{Service, unreadable};
-use crate::registry::{Failed, Patient, Purpose, Silent};
+use crate::registry::{LookupFailure, LookupPurpose, Patient, Silent};
 use certificate::search::reference::{comparable, is_id};
-use engine::{Stored, Subject};
+use engine::{StoredVersion, VersionSubject};
 use fhir::json::{self, Json, Object};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected};
 
 /// How a subject names its patient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named<'a> {
+enum SubjectReference<'a> {
     /// `Patient/<id>`, whatever the version.
     Id(&'a str),
     /// By an identifier alone.
@@ -25,7 +25,7 @@ pub struct Resolved {
     /// What `subject.reference` becomes.
     pub reference: String,
     /// What is kept with the version; nothing where it was never asked.
-    pub patient: Option<Subject>,
+    pub patient: Option<VersionSubject>,
     /// What the registry would have the caller know.
     pub warning: Option<Reflected>,
 }
@@ -49,18 +49,18 @@ pub(super) fn check(certificate: &Object) -> Option<Issue> {
 }
 
 /// The first subject; whether there are more is the profile's matter.
-fn named<'a>(subject: &'a Json<'a>) -> Option<Named<'a>> {
+fn named<'a>(subject: &'a Json<'a>) -> Option<SubjectReference<'a>> {
     match subject.text("reference") {
         Some(reference) => {
             // Addresses under our own were made relative before.
             let id = comparable(reference, "").strip_prefix("Patient/")?;
             let version = reference.split_once("/_history/").map(|(_, version)| version);
-            (is_id(id) && version.is_none_or(is_id)).then_some(Named::Id(id))
+            (is_id(id) && version.is_none_or(is_id)).then_some(SubjectReference::Id(id))
         }
         None => {
             let identifier = subject.get("identifier")?;
             let value = identifier.text("value").filter(|value| !value.is_empty())?;
-            Some(Named::Identifier { system: identifier.text("system"), value })
+            Some(SubjectReference::Identifier { system: identifier.text("system"), value })
         }
     }
 }
@@ -95,10 +95,10 @@ impl Service {
     /// HCERT-008 when none or several fit; what the registry says; 503 when it says nothing.
     pub(super) async fn resolve(
         &self,
-        context: &Context,
+        context: &RequestContext,
         certificate: &Json<'_>,
-        before: Option<&Stored>,
-        purpose: Purpose,
+        before: Option<&StoredVersion>,
+        purpose: LookupPurpose,
     ) -> Result<Resolved, Outcome> {
         let subject = certificate.items("subject").first();
         let named = subject.and_then(named);
@@ -111,10 +111,10 @@ impl Service {
         }
         let caller = context.caller(purpose);
         let asked = match named {
-            Named::Id(id) => self.registry.by_id(id, &caller).await,
-            Named::Identifier { system, value } => {
+            SubjectReference::Id(id) => self.registry.by_id(id, &caller).await,
+            SubjectReference::Identifier { system, value } => {
                 let found = self.registry.by_identifier(system, value, &caller).await;
-                if purpose == Purpose::Look
+                if purpose == LookupPurpose::Look
                     && matches!(&found, Ok(patients) if patients.is_empty())
                     && self.registry.would_take_over(system, value)
                 {
@@ -132,17 +132,17 @@ impl Service {
                 context.meet(|named| named.patient(&patient.id));
                 // Reference and identifier must mean the same person: there is nobody who is both.
                 if let Some((system, value)) = beside.filter(|beside| !may_be_theirs(*beside, pairs(&patient))) {
-                    return Err(self.not_unique(Named::Identifier { system, value }).into());
+                    return Err(self.not_unique(SubjectReference::Identifier { system, value }).into());
                 }
                 let warning = self.registry.deceased(&patient, &caller);
                 let reference = format!("Patient/{}/_history/{}", patient.id, patient.version);
                 let Patient { id, version, identifiers, .. } = patient;
                 let identifiers = identifiers.into_iter().map(|found| (found.system, found.value)).collect();
-                Ok(Resolved { reference, patient: Some(Subject { id, version, identifiers }), warning })
+                Ok(Resolved { reference, patient: Some(VersionSubject { id, version, identifiers }), warning })
             }
-            Ok(None) | Err(Failed::NotFound) => Err(self.not_unique(named).into()),
+            Ok(None) | Err(LookupFailure::NotFound) => Err(self.not_unique(named).into()),
             // Contract 6.1: a registry that says "not found" found nobody.
-            Err(Failed::Refused(chain)) if chain.status == 404 => {
+            Err(LookupFailure::Refused(chain)) if chain.status == 404 => {
                 Err(Outcome::from(self.not_unique(named)).reflecting(400, chain.issues))
             }
             Err(failed) => Err(unanswered(failed)),
@@ -154,9 +154,9 @@ impl Service {
     /// registry that does not answer changes nothing, because the body is wrong all the same. Decision 151.
     pub(super) async fn with_problems_of_patient(
         &self,
-        context: &Context,
+        context: &RequestContext,
         certificate: &Json<'_>,
-        before: Option<&Stored>,
+        before: Option<&StoredVersion>,
         mut refused: Outcome,
     ) -> Outcome {
         let [subject] = certificate.items("subject") else { return refused };
@@ -170,8 +170,11 @@ impl Service {
         if self.check_author(context, certificate).is_err() {
             return refused;
         }
-        let Err(further) = self.resolve(context, certificate, before, Purpose::Look).await else { return refused };
-        let is_unsure = matches!(named, Named::Identifier { .. }) && self.registry.may_know_more_for_a_write();
+        let Err(further) = self.resolve(context, certificate, before, LookupPurpose::Look).await else {
+            return refused;
+        };
+        let is_unsure =
+            matches!(named, SubjectReference::Identifier { .. }) && self.registry.may_know_more_for_a_write();
         let is_told = further.status() < 500 && !(is_unsure && further.issues().iter().any(is_not_unique));
         if is_told {
             refused.merge(further);
@@ -182,17 +185,17 @@ impl Service {
     /// The patient of the version before, when the body names the same. Contract 6.1.
     fn same(
         &self,
-        named: Named,
+        named: SubjectReference,
         beside: Option<(Option<&str>, &str)>,
-        stored: &Stored,
+        stored: &StoredVersion,
     ) -> Result<Option<Resolved>, Outcome> {
         let kept = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
-        let is_same = |kept: &Subject| match named {
-            Named::Id(id) => {
+        let is_same = |kept: &VersionSubject| match named {
+            SubjectReference::Id(id) => {
                 let known = kept.identifiers.iter().map(|(system, value)| (system.as_str(), value.as_str()));
                 kept.id == id && beside.is_none_or(|beside| may_be_theirs(beside, known))
             }
-            Named::Identifier { system, value } => {
+            SubjectReference::Identifier { system, value } => {
                 let fits = |(known, own): &(String, String)| own == value && system == Some(known.as_str());
                 kept.identifiers.iter().any(fits)
             }
@@ -204,18 +207,18 @@ impl Service {
         // Imported versions carry no more than their reference.
         let resource = json::parse_stored(&stored.resource);
         let reference = resource.items("subject").first().and_then(|subject| subject.text("reference"));
-        let (Named::Id(id), Some(reference)) = (named, reference) else { return Ok(None) };
+        let (SubjectReference::Id(id), Some(reference)) = (named, reference) else { return Ok(None) };
         let is_same = comparable(reference, &self.settings.names.base_url).strip_prefix("Patient/") == Some(id);
         let resolved = || Resolved { reference: reference.to_owned(), ..Resolved::default() };
         Ok(is_same.then(resolved))
     }
 
     /// HCERT-008, as the specification shows it.
-    fn not_unique(&self, named: Named) -> Issue {
+    fn not_unique(&self, named: SubjectReference) -> Issue {
         let identifier = match named {
-            Named::Id(id) => format!("{}|{id}", self.settings.external_reference_system),
-            Named::Identifier { system: Some(system), value } => format!("{system}|{value}"),
-            Named::Identifier { system: None, value } => value.to_owned(),
+            SubjectReference::Id(id) => format!("{}|{id}", self.settings.external_reference_system),
+            SubjectReference::Identifier { system: Some(system), value } => format!("{system}|{value}"),
+            SubjectReference::Identifier { system: None, value } => value.to_owned(),
         };
         Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).at("Composition.subject[0]")
     }
@@ -235,9 +238,9 @@ pub(super) fn set_reference(certificate: &mut Object, reference: &str) -> bool {
 }
 
 /// What a caller learns of a registry that did not answer the question of the service. Contract 6.3.
-pub(super) fn unanswered(failed: Failed) -> Outcome {
+pub(super) fn unanswered(failed: LookupFailure) -> Outcome {
     match failed {
-        Failed::Refused(mut chain) => {
+        LookupFailure::Refused(mut chain) => {
             chain.status = if chain.status < 500 { 400 } else { 503 };
             chain.into()
         }
@@ -246,21 +249,23 @@ pub(super) fn unanswered(failed: Failed) -> Outcome {
 }
 
 /// What a caller learns of a registry that says nothing.
-pub(super) fn silent(failed: Failed) -> Outcome {
+pub(super) fn silent(failed: LookupFailure) -> Outcome {
     let (code, cause) = match failed {
-        Failed::Refused(chain) => return chain.into(),
-        Failed::Fault(problem) => {
+        LookupFailure::Refused(chain) => return chain.into(),
+        LookupFailure::Fault(problem) => {
             let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
             return issue.at("http.x-hcert-fault").into();
         }
         // Where a person may be missing, this 404 means "nobody found" and does not get here. Elsewhere no FHIR server
         // sends it.
-        Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without a code that says why".to_owned()),
-        Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
-        Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
-        Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
-        Failed::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
-        Failed::Silent(Silent::Damaged(cause)) => (Hcert::StoreDamaged, cause),
+        LookupFailure::NotFound => {
+            (Hcert::RegistryUnreadable, "its status is 404, without a code that says why".to_owned())
+        }
+        LookupFailure::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
+        LookupFailure::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
+        LookupFailure::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+        LookupFailure::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
+        LookupFailure::Silent(Silent::Damaged(cause)) => (Hcert::StoreDamaged, cause),
     };
     Outcome::from(code).because(cause)
 }

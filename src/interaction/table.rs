@@ -4,12 +4,12 @@
 //! Source: specification 4; FHIR R5 `http.html`.
 
 use crate::access::rights::May;
-use crate::audit::Action;
+use crate::audit::AuditAction;
 
 /// One way to ask for an interaction: a method and a path.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Row {
-    pub kind: Kind,
+pub struct InteractionRow {
+    pub kind: InteractionKind,
     pub method: Verb,
     /// The path below the base path, with its slash. `{id}` and `{version}` stand for any FHIR id, `{definition}` for the
     /// name of a [`DefinitionKind`](super::DefinitionKind).
@@ -21,24 +21,24 @@ pub struct Row {
     /// What has to be permitted; nothing where everybody may who is let in.
     pub permission: Option<May>,
     /// The audit trail's name of it; nothing where nobody's data are.
-    pub action: Option<Action>,
+    pub action: Option<AuditAction>,
     /// The body it takes. Where it takes none, a body is ignored.
-    pub body: Option<Content>,
+    pub body: Option<BodyContent>,
     /// Whether it may change something. What only reads is given up when its client goes away.
     pub changes: bool,
     /// Whether its body or its answer may name whom it is about, beside its path and parameters.
     pub names: bool,
     /// When it reads through a stored certificate, whose size then counts like that of a body.
-    pub reads_stored: Stored,
+    pub reads_stored: ReadsStored,
     /// Whether the registry is asked in the caller's name.
     pub asks_registry: bool,
     /// What the CapabilityStatement says; nothing where another row says it.
-    pub told: Option<Told>,
+    pub told: Option<StatementEntry>,
 }
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InteractionKind {
     Capabilities,
     Read,
     Vread,
@@ -91,7 +91,7 @@ impl Verb {
 
 /// What a body holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum BodyContent {
     /// A FHIR resource in JSON.
     Resource,
     /// Search parameters.
@@ -100,7 +100,7 @@ pub enum Content {
 
 /// When an interaction reads through a stored certificate instead of copying it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum ReadsStored {
     Never,
     /// Where the answer shows a part of it.
     Reduced,
@@ -109,29 +109,29 @@ pub enum Stored {
 
 /// An entry of the CapabilityStatement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum StatementEntry {
     /// An interaction of R5 by its code, and what to know about it.
     Interaction(&'static str, &'static str),
     /// An operation: its name, the id of its definition, and what to know about it.
-    Operation(&'static str, Definition, &'static str),
+    Operation(&'static str, OperationSource, &'static str),
 }
 
 /// Where an operation is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Definition {
+pub enum OperationSource {
     /// Below the project's own canonical base.
     Own(&'static str),
     R5(&'static str),
 }
 
 const fn row(
-    kind: Kind,
+    kind: InteractionKind,
     method: Verb,
     path: &'static str,
     permission: Option<May>,
-    action: Option<Action>,
-    body: Option<Content>,
-) -> Row {
+    action: Option<AuditAction>,
+    body: Option<BodyContent>,
+) -> InteractionRow {
     let (mut depth, mut at, bytes) = (0, 0, path.as_bytes());
     while at < bytes.len() {
         if bytes[at] == b'/' {
@@ -139,7 +139,7 @@ const fn row(
         }
         at += 1;
     }
-    Row {
+    InteractionRow {
         kind,
         method,
         path,
@@ -150,39 +150,44 @@ const fn row(
         body,
         changes: false,
         names: false,
-        reads_stored: Stored::Never,
+        reads_stored: ReadsStored::Never,
         asks_registry: false,
         told: None,
     }
 }
 
-impl Row {
-    const fn changes(self) -> Row {
-        Row { changes: true, ..self }
+impl InteractionRow {
+    const fn changes(self) -> InteractionRow {
+        InteractionRow { changes: true, ..self }
     }
 
-    const fn names(self) -> Row {
-        Row { names: true, ..self }
+    const fn names(self) -> InteractionRow {
+        InteractionRow { names: true, ..self }
     }
 
-    const fn reads_stored(self, reads_stored: Stored) -> Row {
-        Row { reads_stored, ..self }
+    const fn reads_stored(self, reads_stored: ReadsStored) -> InteractionRow {
+        InteractionRow { reads_stored, ..self }
     }
 
-    const fn asks_registry(self) -> Row {
-        Row { asks_registry: true, ..self }
+    const fn asks_registry(self) -> InteractionRow {
+        InteractionRow { asks_registry: true, ..self }
     }
 
-    const fn labelled(self, label: &'static str) -> Row {
-        Row { label, ..self }
+    const fn labelled(self, label: &'static str) -> InteractionRow {
+        InteractionRow { label, ..self }
     }
 
-    const fn told(self, code: &'static str, documentation: &'static str) -> Row {
-        Row { told: Some(Told::Interaction(code, documentation)), ..self }
+    const fn told(self, code: &'static str, documentation: &'static str) -> InteractionRow {
+        InteractionRow { told: Some(StatementEntry::Interaction(code, documentation)), ..self }
     }
 
-    const fn operation(self, name: &'static str, definition: Definition, documentation: &'static str) -> Row {
-        Row { told: Some(Told::Operation(name, definition, documentation)), ..self }
+    const fn operation(
+        self,
+        name: &'static str,
+        definition: OperationSource,
+        documentation: &'static str,
+    ) -> InteractionRow {
+        InteractionRow { told: Some(StatementEntry::Operation(name, definition, documentation)), ..self }
     }
 
     /// The parts of its path.
@@ -198,16 +203,16 @@ impl Row {
 
 /// The API. The CapabilityStatement lists what it tells in this order.
 #[rustfmt::skip]
-pub const INTERACTIONS: &[Row] = {
-    use Action::{
+pub const INTERACTIONS: &[InteractionRow] = {
+    use AuditAction::{
         CompositionCancel, CompositionCreate, CompositionDelete, CompositionHistory, CompositionHistoryType, CompositionRead,
         CompositionSearch, CompositionSuspend, CompositionUpdate, CompositionValidate, CompositionVread, ConsentGet, ConsentSet,
         DefinitionRead,
     };
-    use Content::{Form, Resource};
-    use Definition::{Own, R5};
-    use Kind::*;
-    use Stored::{Always, Reduced};
+    use BodyContent::{Form, Resource};
+    use OperationSource::{Own, R5};
+    use InteractionKind::*;
+    use ReadsStored::{Always, Reduced};
     use Verb::{Get, Post, Put};
     const REMOVE: Verb = Verb::Delete;
     const SYSTEM: ListKind = ListKind::CodeSystem;
@@ -258,21 +263,21 @@ pub const INTERACTIONS: &[Row] = {
         .names().reads_stored(Always),
     row(Validate,        Post,   "/Composition/{id}/$validate",          Some(May::Validate),      Some(CompositionValidate),     Some(Resource))
         .names().reads_stored(Always),
-    row(PatientRead,     Get,    "/Patient/{id}",                        Some(May::PatientRead),   Some(Action::PatientRead),     None)
+    row(PatientRead,     Get,    "/Patient/{id}",                        Some(May::PatientRead),   Some(AuditAction::PatientRead),     None)
         .asks_registry().told("read", ""),
-    row(PatientVread,    Get,    "/Patient/{id}/_history/{version}",     Some(May::PatientRead),   Some(Action::PatientVread),    None)
+    row(PatientVread,    Get,    "/Patient/{id}/_history/{version}",     Some(May::PatientRead),   Some(AuditAction::PatientVread),    None)
         .asks_registry().told("vread", ""),
-    row(PatientHistory,  Get,    "/Patient/{id}/_history",               Some(May::PatientRead),   Some(Action::PatientHistory),  None)
+    row(PatientHistory,  Get,    "/Patient/{id}/_history",               Some(May::PatientRead),   Some(AuditAction::PatientHistory),  None)
         .asks_registry().told("history-instance", ""),
-    row(PatientSearch,   Get,    "/Patient",                             Some(May::PatientSearch), Some(Action::PatientSearch),   None)
+    row(PatientSearch,   Get,    "/Patient",                             Some(May::PatientSearch), Some(AuditAction::PatientSearch),   None)
         .labelled("/Patient?").asks_registry().told("search-type", ""),
-    row(PatientSearch,   Post,   "/Patient/_search",                     Some(May::PatientSearch), Some(Action::PatientSearch),   Some(Form))
+    row(PatientSearch,   Post,   "/Patient/_search",                     Some(May::PatientSearch), Some(AuditAction::PatientSearch),   Some(Form))
         .labelled("/Patient?").asks_registry(),
-    row(AuditRead,       Get,    "/AuditEvent/{id}",                     Some(May::AuditRead),     Some(Action::AuditRead),       None)
+    row(AuditRead,       Get,    "/AuditEvent/{id}",                     Some(May::AuditRead),     Some(AuditAction::AuditRead),       None)
         .names().told("read", ""),
-    row(AuditSearch,     Get,    "/AuditEvent",                          Some(May::AuditRead),     Some(Action::AuditSearch),     None)
+    row(AuditSearch,     Get,    "/AuditEvent",                          Some(May::AuditRead),     Some(AuditAction::AuditSearch),     None)
         .labelled("/AuditEvent?").told("search-type", ""),
-    row(AuditSearch,     Post,   "/AuditEvent/_search",                  Some(May::AuditRead),     Some(Action::AuditSearch),     Some(Form))
+    row(AuditSearch,     Post,   "/AuditEvent/_search",                  Some(May::AuditRead),     Some(AuditAction::AuditSearch),     Some(Form))
         .labelled("/AuditEvent?"),
     row(ReadDefinition,  Get,    "/{definition}/{id}",                   None,                     Some(DefinitionRead),          None)
         .told("read", ""),

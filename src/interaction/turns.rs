@@ -23,14 +23,14 @@ pub struct Turns {
 
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
 #[derive(Debug)]
-pub struct Turn {
+pub struct HeavySearchPermit {
     _lent: Box<dyn Any + Send + Sync>,
 }
 
-impl Turn {
+impl HeavySearchPermit {
     /// A turn that gives this back.
-    pub fn of(lent: impl Any + Send + Sync) -> Turn {
-        Turn { _lent: Box::new(lent) }
+    pub fn of(lent: impl Any + Send + Sync) -> HeavySearchPermit {
+        HeavySearchPermit { _lent: Box::new(lent) }
     }
 }
 
@@ -49,9 +49,9 @@ impl Turns {
     /// # Errors
     /// 503 when it does not come in time, and at once when too many wait already: they hold what they brought along, and light requests
     /// have to be let in beside them.
-    pub async fn take(&self) -> Result<Turn, Outcome> {
+    pub async fn take(&self) -> Result<HeavySearchPermit, Outcome> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(Turn::of(permit));
+            return Ok(HeavySearchPermit::of(permit));
         }
         let _waits = Waits::new(&self.waiting);
         if self.waiting() > TURNS_WAITING_MAX {
@@ -59,7 +59,7 @@ impl Turns {
         }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
-        permit.map(Turn::of).ok_or_else(|| self.full.into())
+        permit.map(HeavySearchPermit::of).ok_or_else(|| self.full.into())
     }
 }
 

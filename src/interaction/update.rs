@@ -4,21 +4,26 @@ use std::iter;
 
 use uuid::Uuid;
 
-use super::context::{Context, Return};
-use super::prepare::{Before, Certificate, sound};
+use super::context::{RequestContext, Return};
+use super::prepare::{PreparedCertificate, UpdateBase, sound};
 use super::service::{Service, deleted, unreadable};
-use super::{Answer, Instance, Settings, Shown};
+use super::{Answer, Instance, ServiceSettings, ShownVersions};
 use crate::access::rights::May;
-use crate::registry::Purpose;
+use crate::registry::LookupPurpose;
 use certificate::search::Hit;
 use certificate::transition::Trigger;
 use certificate::{State, section};
-use engine::{Content, Stored, Write, Written};
-use fhir::json::{self, Json, Read};
+use engine::{AcknowledgedChange, StoredVersion, VersionContent, Write};
+use fhir::json::{self, Json, ReadJson};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 impl Service {
-    pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
+    pub(super) async fn update(
+        &self,
+        context: &RequestContext,
+        instance: &Instance,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
         loop {
             let stored = match instance.known() {
                 Some(id) => self.engine.current(id).map_err(unreadable)?,
@@ -32,9 +37,10 @@ impl Service {
             self.check_rows(context, May::Update, stored.id)?;
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
-            let before = Before { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept };
+            let before =
+                UpdateBase { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept };
             let standard = self.rulebook().now();
-            let Read { mut value, problems, source } = json::parse_with_problems(body)?;
+            let ReadJson { mut value, problems, source } = json::parse_with_problems(body)?;
             let sound = sound(&mut value, source, problems, before, &standard, &context.base_url);
             let mut sound = match sound {
                 Ok(sound) => sound,
@@ -44,11 +50,11 @@ impl Service {
             };
             let warnings = std::mem::take(&mut sound.warnings);
             self.check_author(context, &value)?;
-            let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
-            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
+            let resolved = self.resolve(context, &value, Some(&stored), LookupPurpose::Write).await?;
+            let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
-            let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
+            let content = VersionContent { trigger: Trigger::Update, brings, tail, row, who, subject };
             let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));
             let write = Write::Update { id: stored.id, content, if_match, base, rows };
             if let Some(written) = self.write(write).await? {
@@ -66,7 +72,7 @@ impl Service {
 }
 
 /// The answer to an update or operation. Contract 2.2, 2.4.
-pub(super) fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
+pub(super) fn changed(context: &RequestContext, written: &AcknowledgedChange, body: Vec<u8>) -> Answer {
     let address = Service::version_address(context, written);
     Answer {
         status: 200,
@@ -74,7 +80,7 @@ pub(super) fn changed(context: &Context, written: &Written, body: Vec<u8>) -> An
         version: Some((written.version, written.stamp.milliseconds)),
         location: Some(address.clone()),
         content_location: Some(address),
-        shown: Shown::One(Hit { id: written.id, version: written.version }),
+        shown: ShownVersions::One(Hit { id: written.id, version: written.version }),
         witnessed: written.changed,
         ..Answer::default()
     }
@@ -82,11 +88,11 @@ pub(super) fn changed(context: &Context, written: &Written, body: Vec<u8>) -> An
 
 /// What `Prefer: return=OperationOutcome` answers: that it was stored, and what was worth a warning.
 pub(super) fn stored_outcome(
-    context: &Context,
-    written: &Written,
+    context: &RequestContext,
+    written: &AcknowledgedChange,
     warnings: Vec<Issue>,
     reflected: Option<Reflected>,
-    settings: &Settings,
+    settings: &ServiceSettings,
 ) -> Vec<u8> {
     let version = written.version.to_string();
     let issue = match written.changed {
@@ -100,7 +106,7 @@ pub(super) fn stored_outcome(
 }
 
 /// Sections of the stored version that only the service writes. Contract 3.5.
-pub(super) fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
+pub(super) fn service_sections(stored: &StoredVersion, settings: &ServiceSettings) -> Vec<Json<'static>> {
     // Hardly any certificate that can be updated has one, so the bytes are looked through before they are read.
     let text = std::str::from_utf8(&stored.resource).unwrap_or_default();
     if !text.contains(section::SUSPEND_REASON) && !text.contains(section::CANCEL_REASON) {

@@ -7,38 +7,38 @@ pub mod asked;
 
 use uuid::Uuid;
 
-use super::context::Context;
-use super::prepare::{Before, content_problems, sound};
+use super::context::RequestContext;
+use super::prepare::{UpdateBase, content_problems, sound};
 use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
 use crate::access::rights::May;
-use crate::registry::Purpose;
-use asked::{Asked, Mode, asked};
+use crate::registry::LookupPurpose;
+use asked::{Mode, ValidateRequest, asked};
 use certificate::transition::Trigger;
-use certificate::validation::Profile;
+use certificate::validation::ProfileRules;
 use certificate::{Id, State};
-use engine::{Content, Stored, Write};
+use engine::{StoredVersion, VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 
 /// What was found, of our own and from the registry.
 #[derive(Default)]
-struct Judged {
+struct ValidationResult {
     issues: Vec<Issue>,
     reflected: Vec<Reflected>,
 }
 
-impl From<Vec<Issue>> for Judged {
+impl From<Vec<Issue>> for ValidationResult {
     fn from(issues: Vec<Issue>) -> Self {
-        Judged { issues, reflected: Vec::new() }
+        ValidationResult { issues, reflected: Vec::new() }
     }
 }
 
 impl Service {
     pub(super) async fn validate(
         &self,
-        context: &Context,
+        context: &RequestContext,
         instance: Option<&Instance>,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
@@ -58,11 +58,11 @@ impl Service {
 
     async fn issues(
         &self,
-        context: &Context,
+        context: &RequestContext,
         instance: Option<&Instance>,
-        asked: Asked<'_>,
-    ) -> Result<Judged, Outcome> {
-        let Asked { mode, profile, resource, problems } = asked;
+        asked: ValidateRequest<'_>,
+    ) -> Result<ValidationResult, Outcome> {
+        let ValidateRequest { mode, profile, resource, problems } = asked;
         let standard = self.rulebook().now();
         let profile = match profile {
             Some(url) => Some(standard.validator.profile(&url).ok_or_else(|| self.unknown_profile(url))?),
@@ -126,19 +126,19 @@ impl Service {
     /// What a create, or an update of `stored`, would say.
     async fn written<'j>(
         &self,
-        context: &Context,
+        context: &RequestContext,
         mut resource: Json<'j>,
         problems: Problems,
-        stored: Option<&'j Stored>,
-        profile: Option<&Profile>,
-    ) -> Result<Judged, Outcome> {
+        stored: Option<&'j StoredVersion>,
+        profile: Option<&ProfileRules>,
+    ) -> Result<ValidationResult, Outcome> {
         let standard = self.rulebook().now();
         let before = match stored {
             Some(stored) => {
                 let kept = service_sections(stored, &self.settings);
-                Before { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept }
+                UpdateBase { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept }
             }
-            None => Before::default(),
+            None => UpdateBase::default(),
         };
         let mut further = Problems::default();
         if let Some(profile) = profile {
@@ -153,7 +153,7 @@ impl Service {
                     issues.extend_from_slice(other.issues());
                 }
                 // What the registry says is told as a write would tell it, but nobody is taken over for it.
-                let told = match self.resolve(context, &resource, stored, Purpose::Look).await {
+                let told = match self.resolve(context, &resource, stored, LookupPurpose::Look).await {
                     Ok(resolved) => {
                         reflected.extend(resolved.warning.clone());
                         sound.about(&mut resource, &resolved, &standard)
@@ -184,7 +184,7 @@ impl Service {
             };
             let (brings, row) = (certificate.brings, certificate.row);
             let (who, subject) = (context.who.clone(), None);
-            let content = Content { trigger, brings, tail: certificate.tail, row, who, subject };
+            let content = VersionContent { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
                 Some(stored) => {
                     let rows = context.rows_of_both(May::Validate, May::Update);
@@ -194,7 +194,7 @@ impl Service {
             };
             all.take_further(Problems::from(self.judged(&write)?));
         }
-        Ok(Judged { issues: all.into_issues(), reflected })
+        Ok(ValidationResult { issues: all.into_issues(), reflected })
     }
 
     /// What the writer would say of a write, judged by what is stored now.
@@ -205,7 +205,7 @@ impl Service {
         }
     }
 
-    fn living(&self, stored: Stored) -> Result<Stored, Outcome> {
+    fn living(&self, stored: StoredVersion) -> Result<StoredVersion, Outcome> {
         if stored.state == State::Deleted { Err(deleted(stored.id)) } else { Ok(stored) }
     }
 

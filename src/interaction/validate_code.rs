@@ -5,40 +5,43 @@
 //!
 //! Source: FHIR R5 `codesystem-operation-validate-code.html`, `valueset-operation-validate-code.html`.
 
-use super::asked::{Asked, Coding, Kind, Known, missing, not_at_hand, once, parameters, told};
+use super::asked::{
+    CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
+    told,
+};
 use super::conformance::{check_version, code_system, value_set};
-use super::context::Context;
+use super::context::RequestContext;
 use super::service::Service;
 use super::{Answer, ListKind};
 use certificate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};
 use fhir::json::Json;
 use fhir::outcome::{Language, Outcome};
 
-const OF_CODE_SYSTEM: &[Known] = &[
-    once("url", Kind::Text),
-    once("code", Kind::Text),
-    once("version", Kind::Text),
-    once("display", Kind::Text),
-    once("coding", Kind::Coding),
-    once("codeableConcept", Kind::Concept),
-    once("displayLanguage", Kind::Text),
+const OF_CODE_SYSTEM: &[ParameterDefinition] = &[
+    once("url", ParameterKind::Text),
+    once("code", ParameterKind::Text),
+    once("version", ParameterKind::Text),
+    once("display", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("codeableConcept", ParameterKind::Concept),
+    once("displayLanguage", ParameterKind::Text),
 ];
 
-const OF_VALUE_SET: &[Known] = &[
-    once("url", Kind::Text),
-    once("valueSetVersion", Kind::Text),
-    once("code", Kind::Text),
-    once("system", Kind::Text),
-    once("systemVersion", Kind::Text),
-    once("display", Kind::Text),
-    once("coding", Kind::Coding),
-    once("codeableConcept", Kind::Concept),
-    once("displayLanguage", Kind::Text),
+const OF_VALUE_SET: &[ParameterDefinition] = &[
+    once("url", ParameterKind::Text),
+    once("valueSetVersion", ParameterKind::Text),
+    once("code", ParameterKind::Text),
+    once("system", ParameterKind::Text),
+    once("systemVersion", ParameterKind::Text),
+    once("display", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("codeableConcept", ParameterKind::Concept),
+    once("displayLanguage", ParameterKind::Text),
 ];
 
 /// The list that is asked.
 #[derive(Clone, Copy)]
-enum List<'t> {
+enum CodeList<'t> {
     CodeSystem(&'t CodeSystem),
     ValueSet(&'t ValueSet),
 }
@@ -47,7 +50,7 @@ impl Service {
     /// Tells whether a code, a Coding or one of a CodeableConcept belongs to a list.
     pub(super) fn validate_code(
         &self,
-        context: &Context,
+        context: &RequestContext,
         kind: ListKind,
         id: Option<&str>,
         body: &[u8],
@@ -56,12 +59,12 @@ impl Service {
             ListKind::CodeSystem => OF_CODE_SYSTEM,
             ListKind::ValueSet => OF_VALUE_SET,
         };
-        let asked = Asked::read(context, body, known)?;
+        let asked = OperationParameters::read(context, body, known)?;
         let terminology = self.terminology();
         let list = list(&terminology, kind, id, &asked)?;
         let codings = codings(&asked, list)?;
         let language = asked.text("displayLanguage");
-        let judged = codings.iter().map(|coding| Judged::new(&terminology, list, coding));
+        let judged = codings.iter().map(|coding| CodeVerdict::new(&terminology, list, coding));
         let best = judged.max_by_key(|judged| (judged.membership, judged.right_name));
         let best = best.ok_or_else(|| missing("a code, a coding or a codeableConcept"))?;
         let body = parameters(best.answer(&terminology, list, language, context.language));
@@ -73,23 +76,23 @@ fn list<'t>(
     terminology: &'t Terminology,
     kind: ListKind,
     id: Option<&str>,
-    asked: &Asked,
-) -> Result<List<'t>, Outcome> {
+    asked: &OperationParameters,
+) -> Result<CodeList<'t>, Outcome> {
     let url = asked.text("url");
     let list = match (kind, id, url) {
         (_, None, None) => return Err(missing("url")),
-        (ListKind::CodeSystem, Some(id), _) => List::CodeSystem(code_system(terminology, id)?),
-        (ListKind::ValueSet, Some(id), _) => List::ValueSet(value_set(terminology, id)?),
+        (ListKind::CodeSystem, Some(id), _) => CodeList::CodeSystem(code_system(terminology, id)?),
+        (ListKind::ValueSet, Some(id), _) => CodeList::ValueSet(value_set(terminology, id)?),
         (ListKind::CodeSystem, None, Some(url)) => {
-            List::CodeSystem(terminology.code_system(url).ok_or_else(|| not_at_hand("CodeSystem", url))?)
+            CodeList::CodeSystem(terminology.code_system(url).ok_or_else(|| not_at_hand("CodeSystem", url))?)
         }
         (ListKind::ValueSet, None, Some(url)) => {
-            List::ValueSet(terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url))?)
+            CodeList::ValueSet(terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url))?)
         }
     };
     let about = match list {
-        List::CodeSystem(list) => &list.about,
-        List::ValueSet(set) => &set.about,
+        CodeList::CodeSystem(list) => &list.about,
+        CodeList::ValueSet(set) => &set.about,
     };
     if let Some(other) = url.filter(|url| url.split('|').next() != Some(&about.url)) {
         return Err(not_at_hand(about.resource_type, other));
@@ -98,10 +101,10 @@ fn list<'t>(
     Ok(list)
 }
 
-fn codings(asked: &Asked, list: List) -> Result<Vec<Coding>, Outcome> {
+fn codings(asked: &OperationParameters, list: CodeList) -> Result<Vec<CodingParameter>, Outcome> {
     let text = |name: &str| asked.text(name).map(str::to_owned);
     let mut codings = match (asked.text("code"), asked.codings("coding"), asked.codings("codeableConcept")) {
-        (Some(code), [], []) => vec![Coding {
+        (Some(code), [], []) => vec![CodingParameter {
             system: text("system"),
             version: text("systemVersion"),
             code: code.to_owned(),
@@ -111,7 +114,7 @@ fn codings(asked: &Asked, list: List) -> Result<Vec<Coding>, Outcome> {
         (None, [], concept @ [_, ..]) => concept.to_vec(),
         _ => return Err(missing("one of: code, coding, codeableConcept")),
     };
-    if let List::CodeSystem(list) = list {
+    if let CodeList::CodeSystem(list) = list {
         // A code alone is one of the code system that is asked.
         for coding in &mut codings {
             coding.system.get_or_insert_with(|| list.about.url.clone());
@@ -123,40 +126,42 @@ fn codings(asked: &Asked, list: List) -> Result<Vec<Coding>, Outcome> {
 }
 
 /// What the lists say of one coding.
-struct Judged<'c> {
-    coding: &'c Coding,
+struct CodeVerdict<'c> {
+    coding: &'c CodingParameter,
     system: &'c str,
     membership: Membership,
     /// Its display is one of the code's names, or it has none.
     right_name: bool,
 }
 
-impl<'c> Judged<'c> {
-    fn new(terminology: &Terminology, list: List, coding: &'c Coding) -> Judged<'c> {
+impl<'c> CodeVerdict<'c> {
+    fn new(terminology: &Terminology, list: CodeList, coding: &'c CodingParameter) -> CodeVerdict<'c> {
         let system = coding.system.as_deref().unwrap_or_default();
         let (membership, set) = match list {
-            List::CodeSystem(list) if list.about.url != system => (Membership::NotMember, None),
-            List::CodeSystem(_) => (terminology.member_of_system(system, &coding.code, Certainty::Claim), None),
-            List::ValueSet(set) => (terminology.member(set, Some(system), &coding.code, Certainty::Claim), Some(set)),
+            CodeList::CodeSystem(list) if list.about.url != system => (Membership::NotMember, None),
+            CodeList::CodeSystem(_) => (terminology.member_of_system(system, &coding.code, Certainty::Claim), None),
+            CodeList::ValueSet(set) => {
+                (terminology.member(set, Some(system), &coding.code, Certainty::Claim), Some(set))
+            }
         };
         let coded = terminology.coded(set, system, &coding.code);
         let right_name = coding
             .display
             .as_deref()
             .is_none_or(|display| coded.is_none_or(|coded| coded.display(None).is_none() || coded.is_called(display)));
-        Judged { coding, system, membership, right_name }
+        CodeVerdict { coding, system, membership, right_name }
     }
 
     fn answer<'t>(
         &self,
         terminology: &'t Terminology,
-        list: List<'t>,
+        list: CodeList<'t>,
         language: Option<&str>,
         speaks: Language,
     ) -> Vec<Json<'t>> {
         let (about, set) = match list {
-            List::CodeSystem(list) => (&list.about, None),
-            List::ValueSet(set) => (&set.about, Some(set)),
+            CodeList::CodeSystem(list) => (&list.about, None),
+            CodeList::ValueSet(set) => (&set.about, Some(set)),
         };
         let known = terminology.coded(set, self.system, &self.coding.code);
         let display = known.and_then(|coded| coded.display(language));

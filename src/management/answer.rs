@@ -9,26 +9,26 @@ use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use super::Management;
-use super::guard::Refusal;
-use super::report::{Part, Report, Status};
+use super::ManagementService;
+use super::guard::CallerRefusal;
+use super::report::{HealthPart, HealthReport, HealthStatus};
 use base::metrics::CONTENT_TYPE as OPEN_METRICS;
 
 const JSON: &str = "application/json";
 
 /// `/health`.
 #[derive(Serialize)]
-struct Health<'r> {
-    status: Status,
+struct HealthResponse<'r> {
+    status: HealthStatus,
     /// Whether requests are welcome.
     ready: bool,
     version: &'static str,
     mode: &'static str,
     uptime_s: u64,
-    parts: BTreeMap<&'static str, &'r Part>,
+    parts: BTreeMap<&'static str, &'r HealthPart>,
 }
 
-impl Management {
+impl ManagementService {
     /// Answers a request; HEAD is GET without its body, which hyper leaves out.
     pub async fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
         if !["/live", "/ready", "/health", "/metrics"].contains(&path) {
@@ -63,8 +63,8 @@ impl Management {
         }
     }
 
-    fn health(&self, report: &Report) -> Response<Full<Bytes>> {
-        let health = Health {
+    fn health(&self, report: &HealthReport) -> Response<Full<Bytes>> {
+        let health = HealthResponse {
             status: report.status(),
             ready: report.reasons().is_empty(),
             version: env!("CARGO_PKG_VERSION"),
@@ -72,21 +72,21 @@ impl Management {
             uptime_s: self.metrics.started.ago().as_secs(),
             parts: report.told.parts.iter().map(|part| (part.name, part)).collect(),
         };
-        let status = if health.status == Status::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+        let status = if health.status == HealthStatus::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let text = serde_json::to_string_pretty(&health).expect("texts and numbers can be written as JSON");
         page(status, JSON, text + "\n")
     }
 }
 
 /// The answer to a caller that gets none of the pages.
-pub(super) fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
+pub(super) fn refused(refusal: &CallerRefusal) -> Response<Full<Bytes>> {
     let told = |status, words| page(status, JSON, json!({"error": words}).to_string());
     match refusal {
-        Refusal::Host => told(
+        CallerRefusal::Host => told(
             StatusCode::MISDIRECTED_REQUEST,
             "Host names another machine; management.hosts lists the names that this service is asked by",
         ),
-        Refusal::Token => {
+        CallerRefusal::Token => {
             let words = "this page needs the token of management.token_file: Authorization: Bearer ...";
             let mut response = told(StatusCode::UNAUTHORIZED, words);
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"management\""));

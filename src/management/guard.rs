@@ -16,11 +16,11 @@ use hyper::http::request::Parts;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::{Part, Status};
+use super::{HealthPart, HealthStatus};
 use crate::config;
 use crate::http::limits::TLS_LOOK_S;
 use crate::http::{host_name, is_loopback};
-use crate::tls::{Options, Presented};
+use crate::tls::{Presented, TlsOptions};
 use base::log::event;
 use base::regular_file;
 
@@ -31,7 +31,7 @@ const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;
 const MANAGEMENT_TOKEN_CHARACTERS_MIN: usize = 16;
 
 /// What the settings ask of callers.
-pub struct Guard {
+pub struct CallerGuard {
     hosts: Vec<String>,
     token: Option<TokenFile>,
     pub tls: Option<Arc<Presented>>,
@@ -47,35 +47,35 @@ struct TokenFile {
 
 /// Why a caller gets no answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CallerRefusal {
     /// `Host` is a name that is not ours.
     Host,
     /// There is no token in the request, or another one.
     Token,
 }
 
-impl Guard {
+impl CallerGuard {
     /// # Errors
     /// Which file of the settings cannot be used, and why.
-    pub fn open(settings: &config::Management) -> Result<Arc<Guard>, String> {
+    pub fn open(settings: &config::ManagementSettings) -> Result<Arc<CallerGuard>, String> {
         let token = settings.token_file.as_deref().map(TokenFile::open).transpose()?;
         let tls = settings.certificate.clone().zip(settings.key.clone()).map(|(certificate, key)| {
-            let options = Options { certificate, key, tls12: false, http2: false, clients: None };
+            let options = TlsOptions { certificate, key, tls12: false, http2: false, clients: None };
             Presented::open(options).map_err(|problem| format!("[management] {problem}"))
         });
-        Ok(Arc::new(Guard { hosts: settings.hosts.clone(), token, tls: tls.transpose()? }))
+        Ok(Arc::new(CallerGuard { hosts: settings.hosts.clone(), token, tls: tls.transpose()? }))
     }
 
     /// `own` is the address that the connection came to.
     ///
     /// # Errors
     /// Why the request gets no answer.
-    pub fn check(&self, request: &Parts, own: Option<IpAddr>) -> Result<(), Refusal> {
+    pub fn check(&self, request: &Parts, own: Option<IpAddr>) -> Result<(), CallerRefusal> {
         let named = request.uri.authority().map(hyper::http::uri::Authority::as_str);
         let hosts = request.headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
         // Browsers always send Host; probes over HTTP/1.0 send none.
         if !hosts.chain(named).all(|host| self.is_own(host, own)) {
-            return Err(Refusal::Host);
+            return Err(CallerRefusal::Host);
         }
         match &self.token {
             Some(token) if !["/live", "/ready"].contains(&request.uri.path()) => {
@@ -84,7 +84,7 @@ impl Guard {
                 let is_right = given.is_some_and(|(kind, given)| {
                     kind.eq_ignore_ascii_case("bearer") && token.is(given.trim().as_bytes())
                 });
-                if is_right { Ok(()) } else { Err(Refusal::Token) }
+                if is_right { Ok(()) } else { Err(CallerRefusal::Token) }
             }
             _ => Ok(()),
         }
@@ -97,7 +97,7 @@ impl Guard {
     }
 
     /// Reads the token again whenever its file changed. Never ready where there is a token.
-    pub async fn keep_current(self: Arc<Guard>) {
+    pub async fn keep_current(self: Arc<CallerGuard>) {
         while self.token.is_some() {
             sleep(Duration::from_secs(TLS_LOOK_S)).await;
             let guard = Arc::clone(&self);
@@ -109,12 +109,12 @@ impl Guard {
     }
 
     /// How the token is, where there is one.
-    pub fn token_part(&self) -> Option<Part> {
+    pub fn token_part(&self) -> Option<HealthPart> {
         let problem = self.token.as_ref()?.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let part = |status, words| Part::new("management_token", status, words);
+        let part = |status, words| HealthPart::new("management_token", status, words);
         Some(match problem {
-            None => part(Status::Ok, "The token of the management address can be read.".to_owned()),
-            Some(problem) => part(Status::Degraded, format!("{problem}; the last token in it stays in use.")),
+            None => part(HealthStatus::Ok, "The token of the management address can be read.".to_owned()),
+            Some(problem) => part(HealthStatus::Degraded, format!("{problem}; the last token in it stays in use.")),
         })
     }
 }
@@ -174,24 +174,27 @@ mod tests {
 
     use super::*;
 
-    fn told(guard: &Guard, path: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
+    fn told(guard: &CallerGuard, path: &str, headers: &[(&str, &str)]) -> Result<(), CallerRefusal> {
         let request = headers.iter().fold(Request::get(path), |request, (name, value)| request.header(*name, *value));
         guard.check(&request.body(()).unwrap().into_parts().0, "192.0.2.7".parse().ok())
     }
 
     #[test]
     fn only_names_of_this_machine_and_of_the_settings_are_answered() {
-        let settings = config::Management { hosts: vec!["watch.test".to_owned()], ..config::Management::default() };
-        let guard = Guard::open(&settings).unwrap();
+        let settings = config::ManagementSettings {
+            hosts: vec!["watch.test".to_owned()],
+            ..config::ManagementSettings::default()
+        };
+        let guard = CallerGuard::open(&settings).unwrap();
         for own in ["localhost", "127.0.0.1:8081", "[::1]:1", "192.0.2.7:8081", "WATCH.test:1"] {
             assert_eq!(told(&guard, "/health", &[("host", own)]), Ok(()), "{own}");
         }
         assert_eq!(told(&guard, "/health", &[]), Ok(()));
         for other in ["evil.example", "192.0.2.8", "localhost.evil.example", "watch.test.evil.example", ""] {
-            assert_eq!(told(&guard, "/live", &[("host", other)]), Err(Refusal::Host), "{other}");
+            assert_eq!(told(&guard, "/live", &[("host", other)]), Err(CallerRefusal::Host), "{other}");
         }
-        assert_eq!(told(&guard, "/live", &[("host", "localhost"), ("host", "evil.example")]), Err(Refusal::Host));
-        assert_eq!(told(&guard, "http://evil.example/live", &[("host", "localhost")]), Err(Refusal::Host));
+        assert_eq!(told(&guard, "/live", &[("host", "localhost"), ("host", "evil.example")]), Err(CallerRefusal::Host));
+        assert_eq!(told(&guard, "http://evil.example/live", &[("host", "localhost")]), Err(CallerRefusal::Host));
     }
 
     #[test]
@@ -199,16 +202,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "0123456789abcdef\n").unwrap();
-        let settings = config::Management { token_file: Some(path.clone()), ..config::Management::default() };
-        let guard = Guard::open(&settings).unwrap();
+        let settings =
+            config::ManagementSettings { token_file: Some(path.clone()), ..config::ManagementSettings::default() };
+        let guard = CallerGuard::open(&settings).unwrap();
         let with = |path: &str, value: &str| told(&guard, path, &[("authorization", value)]);
         for (path, value, expected) in [
             ("/health", "Bearer 0123456789abcdef", Ok(())),
             ("/metrics", "bearer 0123456789abcdef", Ok(())),
-            ("/health", "Bearer 0123456789abcdeg", Err(Refusal::Token)),
-            ("/health", "Bearer 0123456789abcde", Err(Refusal::Token)),
-            ("/health", "Basic 0123456789abcdef", Err(Refusal::Token)),
-            ("/nothing", "", Err(Refusal::Token)),
+            ("/health", "Bearer 0123456789abcdeg", Err(CallerRefusal::Token)),
+            ("/health", "Bearer 0123456789abcde", Err(CallerRefusal::Token)),
+            ("/health", "Basic 0123456789abcdef", Err(CallerRefusal::Token)),
+            ("/nothing", "", Err(CallerRefusal::Token)),
             ("/live", "", Ok(())),
             ("/ready", "", Ok(())),
         ] {
@@ -218,11 +222,11 @@ mod tests {
         std::fs::write(&path, "fedcba9876543210").unwrap();
         token.look();
         assert_eq!(with("/health", "Bearer fedcba9876543210"), Ok(()));
-        assert_eq!(with("/health", "Bearer 0123456789abcdef"), Err(Refusal::Token));
+        assert_eq!(with("/health", "Bearer 0123456789abcdef"), Err(CallerRefusal::Token));
         std::fs::write(&path, "short").unwrap();
         token.look();
         assert_eq!(with("/health", "Bearer fedcba9876543210"), Ok(()), "the last one stays");
-        assert_eq!(guard.token_part().unwrap().status, Status::Degraded);
+        assert_eq!(guard.token_part().unwrap().status, HealthStatus::Degraded);
     }
 
     #[test]

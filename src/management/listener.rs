@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::refused;
-use super::{Guard, Management};
+use super::{CallerGuard, ManagementService};
 use base::log::event;
 
 /// Connections at once to the management listener. A probe, a scraper and a person or two need few of them. For one more, the
@@ -36,19 +36,23 @@ const MANAGEMENT_CONNECTION_S: u64 = 10;
 const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// A connection, and whether its request has come.
-struct Place {
+struct ManagementConnection {
     task: AbortHandle,
     has_asked: Arc<AtomicBool>,
 }
 
 /// Answers for ever. The listener does not block.
-pub(super) async fn serve(listener: std::net::TcpListener, management: Arc<Management>, guard: Arc<Guard>) {
+pub(super) async fn serve(
+    listener: std::net::TcpListener,
+    management: Arc<ManagementService>,
+    guard: Arc<CallerGuard>,
+) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return event!(MANAGEMENT_UNUSABLE, %error),
     };
     // Oldest first.
-    let mut places: VecDeque<Place> = VecDeque::new();
+    let mut places: VecDeque<ManagementConnection> = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -56,7 +60,7 @@ pub(super) async fn serve(listener: std::net::TcpListener, management: Arc<Manag
                 let (management, guard, has_asked) = (Arc::clone(&management), Arc::clone(&guard), Arc::default());
                 let asked = Arc::clone(&has_asked);
                 let task = tokio::spawn(async move { connection(stream, &management, &guard, &asked).await });
-                places.push_back(Place { task: task.abort_handle(), has_asked });
+                places.push_back(ManagementConnection { task: task.abort_handle(), has_asked });
             }
             Err(error) => {
                 event!(MANAGEMENT_CONNECTION_REFUSED, %error);
@@ -67,7 +71,7 @@ pub(super) async fn serve(listener: std::net::TcpListener, management: Arc<Manag
 }
 
 /// Leaves a place for one more connection. The oldest without a request goes first, then the oldest of all.
-fn make_room(places: &mut VecDeque<Place>) {
+fn make_room(places: &mut VecDeque<ManagementConnection>) {
     if places.len() < MANAGEMENT_CONNECTIONS_MAX {
         return;
     }
@@ -81,7 +85,7 @@ fn make_room(places: &mut VecDeque<Place>) {
 }
 
 /// A client that sends nothing, reads nothing or goes away is not worth a word.
-async fn connection(stream: TcpStream, management: &Management, guard: &Guard, has_asked: &AtomicBool) {
+async fn connection(stream: TcpStream, management: &ManagementService, guard: &CallerGuard, has_asked: &AtomicBool) {
     let own = stream.local_addr().ok().map(|own| own.ip().to_canonical());
     let answered = async {
         match &guard.tls {
@@ -96,8 +100,13 @@ async fn connection(stream: TcpStream, management: &Management, guard: &Guard, h
     drop(timeout(Duration::from_secs(MANAGEMENT_CONNECTION_S), answered).await);
 }
 
-async fn answer<S>(stream: S, own: Option<IpAddr>, management: &Management, guard: &Guard, has_asked: &AtomicBool)
-where
+async fn answer<S>(
+    stream: S,
+    own: Option<IpAddr>,
+    management: &ManagementService,
+    guard: &CallerGuard,
+    has_asked: &AtomicBool,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let answer = service_fn(move |request: hyper::Request<hyper::body::Incoming>| async move {
@@ -124,9 +133,9 @@ mod tests {
 
     use super::*;
 
-    fn place(has_asked: bool) -> Place {
+    fn place(has_asked: bool) -> ManagementConnection {
         let task = tokio::spawn(pending::<()>()).abort_handle();
-        Place { task, has_asked: Arc::new(AtomicBool::new(has_asked)) }
+        ManagementConnection { task, has_asked: Arc::new(AtomicBool::new(has_asked)) }
     }
 
     async fn ended(task: &AbortHandle) {
@@ -140,7 +149,8 @@ mod tests {
 
     #[tokio::test]
     async fn one_connection_too_many_takes_the_place_of_the_oldest_that_is_silent_and_then_of_the_oldest() {
-        let mut places: VecDeque<Place> = (1..MANAGEMENT_CONNECTIONS_MAX).map(|number| place(number != 7)).collect();
+        let mut places: VecDeque<ManagementConnection> =
+            (1..MANAGEMENT_CONNECTIONS_MAX).map(|number| place(number != 7)).collect();
         let (oldest, silent) = (places[0].task.clone(), places[6].task.clone());
         make_room(&mut places);
         assert_eq!(places.len(), MANAGEMENT_CONNECTIONS_MAX - 1, "there was room for one more");

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::report::{Part, Status};
+use super::report::{HealthPart, HealthStatus};
 use crate::management::limits::LIVE_BEATS_MISSED_MAX;
 
 /// Seconds that one thread of the request runtime may work without returning to its scheduler before `/live` is 503 although other
@@ -128,14 +128,14 @@ impl Liveness {
     }
 
     /// The part `threads`.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> HealthPart {
         let problem = self.problem();
         let words = match &problem {
             None => "The threads that answer requests run.".to_owned(),
             Some(problem) => format!("The service hangs: {problem}. Start it again."),
         };
-        let status = if problem.is_some() { Status::Down } else { Status::Ok };
-        let part = Part::new("threads", status, words).holding_up(problem.is_some());
+        let status = if problem.is_some() { HealthStatus::Down } else { HealthStatus::Ok };
+        let part = HealthPart::new("threads", status, words).holding_up(problem.is_some());
         part.with("threads", self.threads.into())
             .with("blocked_threads", self.blocked_threads.into())
             .with("missed_beats", self.missed_beats.into())
@@ -194,10 +194,10 @@ mod tests {
         }
         let liveness = heartbeat.beat(None);
         assert!(liveness.problem().is_some_and(|told| told.contains("has been free for 5 s")), "{liveness:?}");
-        assert!(liveness.part().status == Status::Down && liveness.part().holds_up);
+        assert!(liveness.part().status == HealthStatus::Down && liveness.part().holds_up);
         drop(release);
         let liveness = until(|| heartbeat.beat(None), |liveness| liveness.missed_beats == 0);
-        assert_eq!((liveness.problem(), liveness.part().status), (None, Status::Ok));
+        assert_eq!((liveness.problem(), liveness.part().status), (None, HealthStatus::Ok));
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
             let all_found = |liveness: &Liveness| liveness.blocked_pool_threads == count as u32;
             let liveness = until(|| heartbeat.beat(Some(pool.handle())), all_found);
             assert_eq!((liveness.pool_threads, liveness.problem().is_some()), (2, is_hung), "{liveness:?}");
-            assert_eq!(liveness.part().status == Status::Down, is_hung);
+            assert_eq!(liveness.part().status == HealthStatus::Down, is_hung);
             drop(release);
             until(|| heartbeat.beat(Some(pool.handle())), |liveness| liveness.blocked_pool_threads == 0);
         }

@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::report::{Part, Report, Status, Told};
-use super::{Management, Phase, Watched};
-use base::metrics::Process;
+use super::report::{HealthPart, HealthReport, HealthStatus, PartReports};
+use super::{ManagementService, ServicePhase, WatchedPart};
+use base::metrics::ProcessFigures;
 
 /// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
 const MANAGEMENT_LOOK_MS: u64 = 2_000;
 
-impl Management {
+impl ManagementService {
     /// How everything is. One look at a time is under way, so that parts that hang hold up one thread and no more.
-    pub async fn report(&self) -> Report {
+    pub async fn report(&self) -> HealthReport {
         self.report_within(Duration::from_millis(MANAGEMENT_LOOK_MS)).await
     }
 
-    pub(super) async fn report_within(&self, time: Duration) -> Report {
+    pub(super) async fn report_within(&self, time: Duration) -> HealthReport {
         let phase = self.phase();
         let (watched, looking) = (self.watched(), Arc::clone(&self.looking));
         let look = async {
@@ -32,34 +32,41 @@ impl Management {
         };
         let mut told = timeout(time, look).await.unwrap_or_else(|_| {
             let words = format!("the parts of the service did not say within {} ms how they are", time.as_millis());
-            let mut told = Told::default();
-            told.add(Part::new("look", Status::Down, words).holding_up(true));
+            let mut told = PartReports::default();
+            told.add(HealthPart::new("look", HealthStatus::Down, words).holding_up(true));
             told
         });
         told.add(self.liveness().part());
         match phase {
-            Phase::Opening => {
-                told.add(Part::new("storage", Status::Down, "The data folder is being opened.").holding_up(true));
+            ServicePhase::Opening => {
+                told.add(
+                    HealthPart::new("storage", HealthStatus::Down, "The data folder is being opened.").holding_up(true),
+                );
             }
-            Phase::Closing => {
-                told.add(Part::new("storage", Status::Down, "The data folder is being let go.").holding_up(true));
+            ServicePhase::Closing => {
+                told.add(
+                    HealthPart::new("storage", HealthStatus::Down, "The data folder is being let go.").holding_up(true),
+                );
             }
-            Phase::Serving | Phase::Draining => {}
+            ServicePhase::Serving | ServicePhase::Draining => {}
         }
-        Process::read().tell(self.metrics.started, &mut told.readings);
+        ProcessFigures::read().tell(self.metrics.started, &mut told.readings);
         told.readings.build(env!("CARGO_PKG_VERSION"));
-        let mut report = Report { phase, told };
+        let mut report = HealthReport { phase, told };
         report.tell();
         report
     }
 }
 
-fn look(watched: &[Box<dyn Watched>]) -> Told {
-    let mut told = Told::default();
+fn look(watched: &[Box<dyn WatchedPart>]) -> PartReports {
+    let mut told = PartReports::default();
     for part in watched {
         // The panic hook tells where; the other parts are well nevertheless.
         if catch_unwind(AssertUnwindSafe(|| part.look(&mut told))).is_err() {
-            told.add(Part::new("look", Status::Down, "Looking at a part of the service failed.").holding_up(true));
+            told.add(
+                HealthPart::new("look", HealthStatus::Down, "Looking at a part of the service failed.")
+                    .holding_up(true),
+            );
         }
     }
     told

@@ -20,15 +20,15 @@ mod tests;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use guard::{Guard, token};
+pub use guard::{CallerGuard, token};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    Backup, Clock, Connections, DeveloperMode, Disk, Door, Files, LogOutput, MemoryLimit, MemorySum, OwnAddress,
-    Registry, Storage, Tls, TokenKeys, Trail,
+    BackupPart, ClockPart, Connections, DeveloperMode, DiskPart, Door, FilesPart, LogOutput, MemoryLimit, MemorySum,
+    OwnAddress, RegistryPart, StoragePart, TlsPart, TokenKeys, TrailPart,
 };
-pub use phase::Phase;
-pub use report::{Fact, Part, Status, Told};
+pub use phase::ServicePhase;
+pub use report::{Fact, HealthPart, HealthStatus, PartReports};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -36,13 +36,13 @@ use tokio::sync::Notify;
 use base::metrics::Metrics;
 
 /// Something that is watched.
-pub trait Watched: Send + Sync + 'static {
+pub trait WatchedPart: Send + Sync + 'static {
     /// Says how it is, and what can be measured of it. May take long: it is given up then.
-    fn look(&self, told: &mut Told);
+    fn look(&self, told: &mut PartReports);
 }
 
 /// What the management listener tells of: one for each server.
-pub struct Management {
+pub struct ManagementService {
     metrics: Arc<Metrics>,
     /// `developer` or `jwt`: what the service is run for.
     mode: &'static str,
@@ -51,16 +51,16 @@ pub struct Management {
     liveness: Mutex<Liveness>,
     /// The threads for large resources, while there are any.
     pool: Mutex<Option<Handle>>,
-    watched: Mutex<Arc<Vec<Box<dyn Watched>>>>,
+    watched: Mutex<Arc<Vec<Box<dyn WatchedPart>>>>,
     looking: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Management {
-    pub fn new(metrics: Arc<Metrics>, mode: &'static str) -> Arc<Management> {
-        Arc::new(Management {
+impl ManagementService {
+    pub fn new(metrics: Arc<Metrics>, mode: &'static str) -> Arc<ManagementService> {
+        Arc::new(ManagementService {
             metrics,
             mode,
-            phase: AtomicU8::new(Phase::Opening as u8),
+            phase: AtomicU8::new(ServicePhase::Opening as u8),
             phase_changed: Notify::new(),
             liveness: Mutex::default(),
             pool: Mutex::default(),
@@ -70,7 +70,7 @@ impl Management {
     }
 
     /// The service has come further.
-    pub fn enter(&self, phase: Phase) {
+    pub fn enter(&self, phase: ServicePhase) {
         self.phase.store(phase as u8, Ordering::Release);
         self.phase_changed.notify_one();
     }
@@ -84,14 +84,14 @@ impl Management {
         *self.liveness.lock().unwrap_or_else(PoisonError::into_inner) = liveness;
     }
 
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> ServicePhase {
         let number = self.phase.load(Ordering::Acquire);
-        let all = [Phase::Opening, Phase::Serving, Phase::Draining, Phase::Closing];
+        let all = [ServicePhase::Opening, ServicePhase::Serving, ServicePhase::Draining, ServicePhase::Closing];
         all.into_iter().find(|phase| *phase as u8 == number).expect("only a phase is ever stored")
     }
 
     /// Watches these from now on, and nothing else; none at all before the data folder is let go.
-    pub fn watch(&self, watched: Vec<Box<dyn Watched>>) {
+    pub fn watch(&self, watched: Vec<Box<dyn WatchedPart>>) {
         let before = std::mem::replace(&mut *self.lock(), Arc::new(watched));
         drop(before);
     }
@@ -105,11 +105,11 @@ impl Management {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn watched(&self) -> Arc<Vec<Box<dyn Watched>>> {
+    fn watched(&self) -> Arc<Vec<Box<dyn WatchedPart>>> {
         self.lock().clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Vec<Box<dyn Watched>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Vec<Box<dyn WatchedPart>>>> {
         // Nothing but a copy is made while it is held.
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::liveness::Heartbeat;
 use super::systemd::Systemd;
-use super::{Guard, Management, listener};
+use super::{CallerGuard, ManagementService, listener};
 use base::log::event;
 use base::threads;
 
@@ -22,9 +22,9 @@ use base::threads;
 /// # Errors
 /// No thread can be started.
 pub fn start(
-    management: Arc<Management>,
+    management: Arc<ManagementService>,
     listener: Option<TcpListener>,
-    guard: Arc<Guard>,
+    guard: Arc<CallerGuard>,
     requests: Handle,
 ) -> io::Result<()> {
     let systemd = Systemd::of_environment();
@@ -45,7 +45,7 @@ pub fn start(
     thread::Builder::new().name("management".to_owned()).spawn(run).map(drop)
 }
 
-async fn observe(management: &Management, mut heartbeat: Heartbeat, mut systemd: Option<Systemd>) {
+async fn observe(management: &ManagementService, mut heartbeat: Heartbeat, mut systemd: Option<Systemd>) {
     let mut seconds = interval(Duration::from_secs(1));
     // A process that was suspended has missed no heartbeats meanwhile.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -2,7 +2,7 @@
 
 /// How far the service is on its way from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ServicePhase {
     /// The data folder is being opened.
     Opening,
     Serving,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Phase;
+use super::ServicePhase;
 use base::metrics::Readings;
 
 /// How well something is, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum HealthStatus {
     Ok,
     /// It works, but somebody should look.
     Degraded,
@@ -18,24 +18,24 @@ pub enum Status {
     Down,
 }
 
-impl Status {
+impl HealthStatus {
     pub const NAMES: [&str; 3] = ["ok", "degraded", "down"];
 
     pub fn name(self) -> &'static str {
         match self {
-            Status::Ok => "ok",
-            Status::Degraded => "degraded",
-            Status::Down => "down",
+            HealthStatus::Ok => "ok",
+            HealthStatus::Degraded => "degraded",
+            HealthStatus::Down => "down",
         }
     }
 }
 
 /// One part of the service.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct HealthPart {
     #[serde(skip)]
     pub name: &'static str,
-    pub status: Status,
+    pub status: HealthStatus,
     /// What is so, in a sentence for whoever is called at night.
     pub words: String,
     /// What the sentence rests on, by name; units stand in the names.
@@ -55,59 +55,59 @@ pub enum Fact {
 
 /// What was told by everything that is watched.
 #[derive(Debug, Default)]
-pub struct Told {
-    pub parts: Vec<Part>,
+pub struct PartReports {
+    pub parts: Vec<HealthPart>,
     pub readings: Readings,
 }
 
 /// Everything at one moment.
 #[derive(Debug)]
-pub struct Report {
-    pub phase: Phase,
-    pub told: Told,
+pub struct HealthReport {
+    pub phase: ServicePhase,
+    pub told: PartReports,
 }
 
-impl Part {
-    pub fn new(name: &'static str, status: Status, words: impl Into<String>) -> Part {
-        Part { name, status, words: words.into(), facts: BTreeMap::new(), holds_up: false }
+impl HealthPart {
+    pub fn new(name: &'static str, status: HealthStatus, words: impl Into<String>) -> HealthPart {
+        HealthPart { name, status, words: words.into(), facts: BTreeMap::new(), holds_up: false }
     }
 
-    pub fn with(mut self, name: &'static str, value: u64) -> Part {
+    pub fn with(mut self, name: &'static str, value: u64) -> HealthPart {
         self.facts.insert(name, Fact::Number(value));
         self
     }
 
-    pub fn with_text(mut self, name: &'static str, value: impl Into<String>) -> Part {
+    pub fn with_text(mut self, name: &'static str, value: impl Into<String>) -> HealthPart {
         self.facts.insert(name, Fact::Text(value.into()));
         self
     }
 
     /// The service is not ready while this is so.
-    pub fn holding_up(mut self, holds_up: bool) -> Part {
+    pub fn holding_up(mut self, holds_up: bool) -> HealthPart {
         self.holds_up = holds_up;
         self
     }
 }
 
-impl Told {
-    pub fn add(&mut self, part: Part) {
+impl PartReports {
+    pub fn add(&mut self, part: HealthPart) {
         self.parts.push(part);
     }
 }
 
-impl Report {
+impl HealthReport {
     /// The worst of all parts.
-    pub fn status(&self) -> Status {
-        self.told.parts.iter().map(|part| part.status).max().unwrap_or(Status::Ok)
+    pub fn status(&self) -> HealthStatus {
+        self.told.parts.iter().map(|part| part.status).max().unwrap_or(HealthStatus::Ok)
     }
 
     /// Why requests had better be sent elsewhere; nothing when they are welcome.
     pub fn reasons(&self) -> Vec<String> {
         let phase = match self.phase {
-            Phase::Serving => None,
-            Phase::Opening => Some("the data folder is being opened"),
-            Phase::Draining => Some("the service is stopping"),
-            Phase::Closing => Some("the data folder is being let go"),
+            ServicePhase::Serving => None,
+            ServicePhase::Opening => Some("the data folder is being opened"),
+            ServicePhase::Draining => Some("the service is stopping"),
+            ServicePhase::Closing => Some("the data folder is being let go"),
         };
         let parts = self.told.parts.iter().filter(|part| part.holds_up);
         phase.map(str::to_owned).into_iter().chain(parts.map(|part| format!("{}: {}", part.name, part.words))).collect()
@@ -121,7 +121,7 @@ impl Report {
         let is_ready = self.reasons().is_empty();
         let readings = &mut self.told.readings;
         let help = "How each part of the service is: 1 for the state it is in. 'service' is the worst of them";
-        readings.states("hcert_part_state", help, "part", &Status::NAMES, &states);
+        readings.states("hcert_part_state", help, "part", &HealthStatus::NAMES, &states);
         readings.gauge("hcert_ready", "Whether requests are welcome, 1 or 0", f64::from(u8::from(is_ready)));
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-use super::Phase;
+use super::ServicePhase;
 use base::log::event;
 
 /// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
@@ -26,7 +26,7 @@ pub(super) struct Systemd {
     /// Seconds between two signs of life; none if it wants none.
     watchdog_s: Option<u64>,
     /// What was reported last, and for how many seconds that has held.
-    reported: Option<Phase>,
+    reported: Option<ServicePhase>,
     holds_s: u64,
     /// The kinds of failure that the log has named.
     failures: Vec<ErrorKind>,
@@ -58,23 +58,23 @@ impl Systemd {
 
     /// Reports a phase that is new, more time that it needs, and life if there is some. To be called once a second with `second`, and
     /// whenever the phase changes.
-    pub(super) fn report(&mut self, phase: Phase, is_live: bool, second: bool) {
+    pub(super) fn report(&mut self, phase: ServicePhase, is_live: bool, second: bool) {
         let is_new = self.reported.replace(phase) != Some(phase);
         self.holds_s = if is_new { 0 } else { self.holds_s + u64::from(second) };
         let mut message = String::new();
         if is_new {
             message.push_str(match phase {
-                Phase::Opening => "STATUS=The data folder is being opened.\n",
-                Phase::Serving => "READY=1\nSTATUS=Requests are answered.\n",
-                Phase::Draining => "STOPPING=1\nSTATUS=Requests under way are finished.\n",
-                Phase::Closing => "STOPPING=1\nSTATUS=The data folder is being closed.\n",
+                ServicePhase::Opening => "STATUS=The data folder is being opened.\n",
+                ServicePhase::Serving => "READY=1\nSTATUS=Requests are answered.\n",
+                ServicePhase::Draining => "STOPPING=1\nSTATUS=Requests under way are finished.\n",
+                ServicePhase::Closing => "STOPPING=1\nSTATUS=The data folder is being closed.\n",
             });
         }
         let is_time = |every: u64| is_new || (second && self.holds_s.is_multiple_of(every));
         let may_last = match phase {
-            Phase::Serving => false,
-            Phase::Opening | Phase::Draining => true,
-            Phase::Closing => self.holds_s < SYSTEMD_CLOSING_S_MAX,
+            ServicePhase::Serving => false,
+            ServicePhase::Opening | ServicePhase::Draining => true,
+            ServicePhase::Closing => self.holds_s < SYSTEMD_CLOSING_S_MAX,
         };
         if may_last && is_live && is_time(SYSTEMD_EXTENSION_S / 3) {
             message.push_str(&format!("EXTEND_TIMEOUT_USEC={}\n", SYSTEMD_EXTENSION_S * 1_000_000));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn each_phase_is_reported_once_and_life_every_quarter_of_the_watchdogs_time() {
         let (_folder, socket, mut systemd) = pair(Some(8));
-        let (opening, serving) = (Phase::Opening, Phase::Serving);
+        let (opening, serving) = (ServicePhase::Opening, ServicePhase::Serving);
         for (phase, is_live, second, expected) in [
             (
                 opening,
@@ -154,10 +154,10 @@ mod tests {
             };
             (0..seconds).map(second).sum::<u64>()
         };
-        assert_eq!(asked(Phase::Opening, 100), 10);
-        assert_eq!(asked(Phase::Serving, 100), 0);
-        assert_eq!(asked(Phase::Closing, 2 * SYSTEMD_CLOSING_S_MAX), SYSTEMD_CLOSING_S_MAX / 10);
-        systemd.report(Phase::Opening, false, true);
+        assert_eq!(asked(ServicePhase::Opening, 100), 10);
+        assert_eq!(asked(ServicePhase::Serving, 100), 0);
+        assert_eq!(asked(ServicePhase::Closing, 2 * SYSTEMD_CLOSING_S_MAX), SYSTEMD_CLOSING_S_MAX / 10);
+        systemd.report(ServicePhase::Opening, false, true);
         assert!(!sent(&socket).concat().contains("EXTEND"), "what hangs gets no more time");
     }
 
@@ -167,18 +167,18 @@ mod tests {
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let mut systemd = Systemd::new(OsStr::new(&format!("@{name}")), Some(Duration::from_secs(1))).unwrap();
         for _ in 0..10_000 {
-            systemd.report(Phase::Serving, true, true);
+            systemd.report(ServicePhase::Serving, true, true);
         }
         assert!(sent(&socket)[0].starts_with("READY=1\n"));
         // What found no room is sent again.
         while systemd.socket.send_to_addr(b"X=1", &systemd.address).is_ok() {}
-        systemd.report(Phase::Draining, true, false);
+        systemd.report(ServicePhase::Draining, true, false);
         assert!(!sent(&socket).concat().contains("STOPPING"));
-        systemd.report(Phase::Draining, true, true);
+        systemd.report(ServicePhase::Draining, true, true);
         assert!(sent(&socket).concat().starts_with("STOPPING=1\n"));
         drop(socket);
-        systemd.report(Phase::Draining, true, true);
-        systemd.report(Phase::Draining, true, true);
+        systemd.report(ServicePhase::Draining, true, true);
+        systemd.report(ServicePhase::Draining, true, true);
         // Each kind of failure is named once.
         assert_eq!(systemd.failures, [ErrorKind::WouldBlock, ErrorKind::ConnectionRefused]);
     }

@@ -12,44 +12,46 @@ use super::*;
 use crate::access::KeySet;
 use crate::audit::{self, Number};
 use crate::output::{DroppedLines, OutputState};
-use crate::registry::{BreakerState, CredentialState, Health, Remembered};
+use crate::registry::{BreakerState, CredentialState, RegistryHealth, RememberedAnswers};
 use certificate::Seq;
 use engine::{self, IndexHealth, StoreHealth};
 
-type Look = fn(&mut Told);
+type Look = fn(&mut PartReports);
 
 /// A part that is as it is told to be.
 struct Staged(Look);
 
-impl Watched for Staged {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for Staged {
+    fn look(&self, told: &mut PartReports) {
         (self.0)(told);
     }
 }
 
-fn management(parts: &[Look]) -> Arc<Management> {
-    let management = Management::new(Metrics::new(), "developer");
-    management.watch(parts.iter().map(|part| Box::new(Staged(*part)) as Box<dyn Watched>).collect());
-    management.enter(Phase::Serving);
+fn management(parts: &[Look]) -> Arc<ManagementService> {
+    let management = ManagementService::new(Metrics::new(), "developer");
+    management.watch(parts.iter().map(|part| Box::new(Staged(*part)) as Box<dyn WatchedPart>).collect());
+    management.enter(ServicePhase::Serving);
     management
 }
 
-async fn ask(management: &Management, path: &str) -> (u16, String) {
+async fn ask(management: &ManagementService, path: &str) -> (u16, String) {
     let answer = management.answer(&Method::GET, path).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
-async fn json(management: &Management, path: &str) -> (u16, Value) {
+async fn json(management: &ManagementService, path: &str) -> (u16, Value) {
     let (status, text) = ask(management, path).await;
     (status, serde_json::from_str(&text).unwrap())
 }
 
-const WELL: fn(&mut Told) = |told| told.add(Part::new("disk", Status::Ok, "The disk has room.").with("free_bytes", 7));
-const ILL: fn(&mut Told) = |told| told.add(Part::new("registry", Status::Degraded, "It is left alone."));
-const DEAD: fn(&mut Told) =
-    |told| told.add(Part::new("audit", Status::Down, "Nothing can be written down.").holding_up(true));
+const WELL: fn(&mut PartReports) =
+    |told| told.add(HealthPart::new("disk", HealthStatus::Ok, "The disk has room.").with("free_bytes", 7));
+const ILL: fn(&mut PartReports) =
+    |told| told.add(HealthPart::new("registry", HealthStatus::Degraded, "It is left alone."));
+const DEAD: fn(&mut PartReports) =
+    |told| told.add(HealthPart::new("audit", HealthStatus::Down, "Nothing can be written down.").holding_up(true));
 
 #[tokio::test]
 async fn the_service_is_as_well_as_the_worst_of_its_parts() {
@@ -68,7 +70,7 @@ async fn the_service_is_as_well_as_the_worst_of_its_parts() {
         assert_eq!(ask(&management, "/live").await.0, 200);
         let (_, metrics) = ask(&management, "/metrics").await;
         for (part, is) in health["parts"].as_object().unwrap() {
-            for state in Status::NAMES {
+            for state in HealthStatus::NAMES {
                 let value = u8::from(is["status"] == state);
                 let line = format!("hcert_part_state{{part=\"{part}\",state=\"{state}\"}} {value}\n");
                 assert!(metrics.contains(&line), "{line}{metrics}");
@@ -83,16 +85,16 @@ async fn the_service_is_as_well_as_the_worst_of_its_parts() {
 const NEEDED: &[(&str, Look)] = &[
     ("storage", |told| {
         let store = StoreHealth::Reopening { since: 7, problem: "no space left on device".to_owned() };
-        told.add(storage::store(&engine::Health { store, ..healthy() }));
+        told.add(storage::store(&engine::EngineHealth { store, ..healthy() }));
     }),
     ("index", |told| {
         let index = IndexHealth::Building { percent: 41, why: "it was missing".to_owned() };
-        told.add(storage::index(&engine::Health { index, ..healthy() }));
+        told.add(storage::index(&engine::EngineHealth { index, ..healthy() }));
     }),
     ("audit", |told| {
-        let state = audit::State::Failing("the disk is full".to_owned());
+        let state = audit::TrailState::Failing("the disk is full".to_owned());
         let (head, durable, waits) = (Number(9), Number(7), Duration::ZERO);
-        told.add(trail::part(&audit::Health { state, head, durable, waits }));
+        told.add(trail::part(&audit::TrailHealth { state, head, durable, waits }));
     }),
     ("tokens", |told| {
         let (second, last_problem) = (Duration::from_secs(1), Some("connection refused".to_owned()));
@@ -122,10 +124,10 @@ async fn each_part_that_requests_need_makes_the_service_not_ready_and_says_why()
 async fn it_is_ready_only_between_opening_and_draining() {
     let management = management(&[WELL]);
     for (phase, ready, health) in [
-        (Phase::Opening, 503, 503),
-        (Phase::Serving, 200, 200),
-        (Phase::Draining, 503, 200),
-        (Phase::Closing, 503, 503),
+        (ServicePhase::Opening, 503, 503),
+        (ServicePhase::Serving, 200, 200),
+        (ServicePhase::Draining, 503, 200),
+        (ServicePhase::Closing, 503, 503),
     ] {
         management.enter(phase);
         let (status, told) = json(&management, "/ready").await;
@@ -143,19 +145,19 @@ async fn a_part_that_hangs_or_panics_is_told_and_holds_up_nobody() {
     assert_eq!((status, &health["parts"]["disk"]["status"]), (503, &Value::from("ok")), "{health}");
 
     struct Hanging(Mutex<mpsc::Receiver<()>>);
-    impl Watched for Hanging {
-        fn look(&self, _: &mut Told) {
+    impl WatchedPart for Hanging {
+        fn look(&self, _: &mut PartReports) {
             let hang = self.0.lock().unwrap();
             hang.recv().unwrap_or_default();
         }
     }
     let (release, hang) = mpsc::channel();
-    let management = Management::new(Metrics::new(), "jwt");
+    let management = ManagementService::new(Metrics::new(), "jwt");
     management.watch(vec![Box::new(Hanging(Mutex::new(hang)))]);
-    management.enter(Phase::Serving);
+    management.enter(ServicePhase::Serving);
     for _ in 0..3 {
         let report = management.report_within(Duration::from_millis(1)).await;
-        assert_eq!((report.status(), report.told.parts[0].name), (Status::Down, "look"));
+        assert_eq!((report.status(), report.told.parts[0].name), (HealthStatus::Down, "look"));
         assert!(!report.reasons().is_empty());
     }
     drop(release);
@@ -173,8 +175,8 @@ fn get(at: SocketAddr, path: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
 }
 
-fn guard() -> Arc<Guard> {
-    Guard::open(&crate::config::Management::default()).unwrap()
+fn guard() -> Arc<CallerGuard> {
+    CallerGuard::open(&crate::config::ManagementSettings::default()).unwrap()
 }
 
 #[test]
@@ -268,8 +270,8 @@ async fn other_paths_and_methods_are_refused() {
     assert_eq!(metrics.headers()["content-type"], base::metrics::CONTENT_TYPE);
 }
 
-fn healthy() -> engine::Health {
-    engine::Health {
+fn healthy() -> engine::EngineHealth {
+    engine::EngineHealth {
         damage: None,
         store: StoreHealth::Good,
         index: IndexHealth::Live { lag: 3 },
@@ -284,71 +286,76 @@ fn healthy() -> engine::Health {
 #[test]
 fn each_state_of_the_engine_has_its_words() {
     let good = healthy();
-    assert_eq!((storage::store(&good).status, storage::index(&good).status), (Status::Ok, Status::Ok));
+    assert_eq!((storage::store(&good).status, storage::index(&good).status), (HealthStatus::Ok, HealthStatus::Ok));
     assert_eq!(storage::index(&good).facts["lag_changes"], Fact::Number(3));
     let problem = "no space left on device".to_owned();
-    let failed = engine::Health { store: StoreHealth::Reopening { since: 7, problem }, ..good.clone() };
+    let failed = engine::EngineHealth { store: StoreHealth::Reopening { since: 7, problem }, ..good.clone() };
     let part = storage::store(&failed);
-    assert!(part.status == Status::Down && part.holds_up && part.words.contains("no space left"), "{part:?}");
-    let closed = engine::Health { store: StoreHealth::Closed, ..good.clone() };
+    assert!(part.status == HealthStatus::Down && part.holds_up && part.words.contains("no space left"), "{part:?}");
+    let closed = engine::EngineHealth { store: StoreHealth::Closed, ..good.clone() };
     assert!(storage::store(&closed).holds_up);
-    let gone = storage::store(&engine::Health { store: StoreHealth::Gone, ..good.clone() });
-    assert!(gone.status == Status::Down && gone.holds_up && gone.words.contains("was removed"), "{gone:?}");
-    let damaged = engine::Health { damage: Some("a page of version cannot be read".to_owned()), ..good.clone() };
+    let gone = storage::store(&engine::EngineHealth { store: StoreHealth::Gone, ..good.clone() });
+    assert!(gone.status == HealthStatus::Down && gone.holds_up && gone.words.contains("was removed"), "{gone:?}");
+    let damaged = engine::EngineHealth { damage: Some("a page of version cannot be read".to_owned()), ..good.clone() };
     let part = storage::store(&damaged);
-    assert_eq!(part.status, Status::Degraded);
+    assert_eq!(part.status, HealthStatus::Degraded);
     assert!(!part.holds_up, "what can be read is served");
-    let waits = engine::Health { index_waits: Some("no space left on device".to_owned()), ..good.clone() };
+    let waits = engine::EngineHealth { index_waits: Some("no space left on device".to_owned()), ..good.clone() };
     let part = storage::index(&waits);
-    assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains("waits"), "{part:?}");
+    assert!(part.status == HealthStatus::Degraded && !part.holds_up && part.words.contains("waits"), "{part:?}");
     let index = IndexHealth::Building { percent: 41, why: "it was missing".to_owned() };
-    let part = storage::index(&engine::Health { index, ..good });
-    assert!(part.status == Status::Degraded && part.holds_up && part.words.contains("41 %"), "{part:?}");
+    let part = storage::index(&engine::EngineHealth { index, ..good });
+    assert!(part.status == HealthStatus::Degraded && part.holds_up && part.words.contains("41 %"), "{part:?}");
 }
 
 #[test]
 fn each_state_of_the_others_has_its_words() {
-    let room = |free_bytes| disk::part(Some(engine::Disk { free_bytes, total_bytes: 100 }), 10).status;
-    assert_eq!((room(9), room(10)), (Status::Degraded, Status::Ok));
-    assert_eq!(disk::part(None, 10).status, Status::Degraded);
+    let room = |free_bytes| disk::part(Some(engine::DiskRoom { free_bytes, total_bytes: 100 }), 10).status;
+    assert_eq!((room(9), room(10)), (HealthStatus::Degraded, HealthStatus::Ok));
+    assert_eq!(disk::part(None, 10).status, HealthStatus::Degraded);
 
     let trail = |state| {
         let waits = Duration::from_millis(40);
-        trail::part(&audit::Health { state, head: Number(9), durable: Number(7), waits })
+        trail::part(&audit::TrailHealth { state, head: Number(9), durable: Number(7), waits })
     };
-    let good = trail(audit::State::Good);
-    assert_eq!((good.status, good.holds_up, &good.facts["lag_events"]), (Status::Ok, false, &Fact::Number(2)));
-    assert!(!trail(audit::State::Degraded("room runs out".to_owned())).holds_up);
-    let failing = trail(audit::State::Failing("the disk is full".to_owned()));
-    assert!(failing.status == Status::Down && failing.holds_up && failing.words.contains("the disk is full"));
+    let good = trail(audit::TrailState::Good);
+    assert_eq!((good.status, good.holds_up, &good.facts["lag_events"]), (HealthStatus::Ok, false, &Fact::Number(2)));
+    assert!(!trail(audit::TrailState::Degraded("room runs out".to_owned())).holds_up);
+    let failing = trail(audit::TrailState::Failing("the disk is full".to_owned()));
+    assert!(failing.status == HealthStatus::Down && failing.holds_up && failing.words.contains("the disk is full"));
 
     let with = |breaker, credential| {
-        registry::part(&Health::Remote { breaker, credential, remembered: Remembered::default(), last_problem: None })
+        registry::part(&RegistryHealth::Remote {
+            breaker,
+            credential,
+            remembered: RememberedAnswers::default(),
+            last_problem: None,
+        })
     };
     let remote = |breaker| with(breaker, CredentialState::Accepted);
-    assert_eq!(registry::part(&Health::Embedded).status, Status::Ok);
-    assert_eq!(remote(BreakerState::Closed).status, Status::Ok);
+    assert_eq!(registry::part(&RegistryHealth::Embedded).status, HealthStatus::Ok);
+    assert_eq!(remote(BreakerState::Closed).status, HealthStatus::Ok);
     for breaker in [BreakerState::Open, BreakerState::HalfOpen] {
-        assert!(remote(breaker).status == Status::Degraded && !remote(breaker).holds_up);
+        assert!(remote(breaker).status == HealthStatus::Degraded && !remote(breaker).holds_up);
         assert!(with(breaker, CredentialState::Refused).words.contains("own credential"));
     }
     for (credential, words) in
         [(CredentialState::Refused, "own credential"), (CredentialState::Unreadable, "token_file")]
     {
         let part = with(BreakerState::Closed, credential);
-        assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains(words));
+        assert!(part.status == HealthStatus::Degraded && !part.holds_up && part.words.contains(words));
     }
 }
 
 #[test]
 fn a_registry_is_degraded_from_its_first_failure_and_the_service_stays_ready() {
-    let failed = registry::part(&Health::Remote {
+    let failed = registry::part(&RegistryHealth::Remote {
         breaker: BreakerState::Closed,
         credential: CredentialState::Accepted,
-        remembered: Remembered::default(),
+        remembered: RememberedAnswers::default(),
         last_problem: Some("connection refused".to_owned()),
     });
-    assert_eq!((failed.status, failed.holds_up), (Status::Degraded, false));
+    assert_eq!((failed.status, failed.holds_up), (HealthStatus::Degraded, false));
     assert_eq!(failed.facts["last_problem"], Fact::Text("connection refused".to_owned()));
 }
 
@@ -370,36 +377,36 @@ fn the_keys_of_tokens_hold_up_a_service_that_needs_them() {
     let stale = KeySet { age: Some(31 * second), ..good.clone() };
     let empty = KeySet { keys: 0, ..good.clone() };
     for (set, status, words) in [
-        (&good, Status::Ok, "verified"),
-        (&kept, Status::Degraded, "status 500"),
-        (&stale, Status::Degraded, "for a long time"),
-        (&old, Status::Down, "jwks_age_max_s"),
-        (&never, Status::Down, "connection refused"),
-        (&empty, Status::Down, "is empty"),
+        (&good, HealthStatus::Ok, "verified"),
+        (&kept, HealthStatus::Degraded, "status 500"),
+        (&stale, HealthStatus::Degraded, "for a long time"),
+        (&old, HealthStatus::Down, "jwks_age_max_s"),
+        (&never, HealthStatus::Down, "connection refused"),
+        (&empty, HealthStatus::Down, "is empty"),
     ] {
         let part = tokens::part(Some(set), true, None);
         assert!(part.status == status && part.words.contains(words), "{part:?}");
-        assert_eq!(part.holds_up, status == Status::Down, "{part:?}");
+        assert_eq!(part.holds_up, status == HealthStatus::Down, "{part:?}");
         // In developer mode tokens of the developer's key are verified without them.
         let part = tokens::part(Some(set), false, None);
-        assert!(part.status == status.min(Status::Degraded) && !part.holds_up, "{part:?}");
+        assert!(part.status == status.min(HealthStatus::Degraded) && !part.holds_up, "{part:?}");
     }
     assert_eq!(tokens::part(Some(&good), true, None).facts["age_s"], Fact::Number(7));
     assert_eq!(tokens::part(Some(&never), true, None).facts.get("age_s"), None);
-    assert_eq!(tokens::part(None, false, None).status, Status::Ok);
+    assert_eq!(tokens::part(None, false, None).status, HealthStatus::Ok);
     let part = tokens::part(Some(&good), true, Some("it is gone"));
     assert!(
-        part.status == Status::Degraded && part.words.contains("access.token.denied") && !part.holds_up,
+        part.status == HealthStatus::Degraded && part.words.contains("access.token.denied") && !part.holds_up,
         "{part:?}"
     );
-    assert_eq!(tokens::part(Some(&empty), true, Some("it is gone")).status, Status::Down);
+    assert_eq!(tokens::part(Some(&empty), true, Some("it is gone")).status, HealthStatus::Down);
 }
 
 #[test]
 fn what_others_can_read_or_change_is_told_and_holds_up_nobody() {
-    assert_eq!(files::part(&[]).status, Status::Ok);
+    assert_eq!(files::part(&[]).status, HealthStatus::Ok);
     let part = files::part(&["one thing".to_owned(), "another".to_owned()]);
-    assert!(part.status == Status::Degraded && part.words == "one thing; another" && !part.holds_up, "{part:?}");
+    assert!(part.status == HealthStatus::Degraded && part.words == "one thing; another" && !part.holds_up, "{part:?}");
 }
 
 #[test]
@@ -417,44 +424,47 @@ fn a_log_that_loses_lines_is_told_and_holds_up_nobody() {
         assert!(!part.holds_up && part.facts["dropped_lines"] == Fact::Number(6), "{part:?}");
         part
     };
-    assert_eq!(log::part(&OutputState::default()).status, Status::Ok);
+    assert_eq!(log::part(&OutputState::default()).status, HealthStatus::Ok);
     let discarded = log::part(&OutputState { is_discarded: true, ..OutputState::default() });
-    assert!(discarded.status == Status::Degraded && !discarded.holds_up, "{discarded:?}");
-    assert_eq!((at(300, 4, None).status, at(299, 4, None).status), (Status::Ok, Status::Degraded));
+    assert!(discarded.status == HealthStatus::Degraded && !discarded.holds_up, "{discarded:?}");
+    assert_eq!((at(300, 4, None).status, at(299, 4, None).status), (HealthStatus::Ok, HealthStatus::Degraded));
     let stalled = at(300, 5, None);
-    assert!(stalled.status == Status::Degraded && stalled.words.contains("has not read for 5 s"), "{stalled:?}");
+    assert!(stalled.status == HealthStatus::Degraded && stalled.words.contains("has not read for 5 s"), "{stalled:?}");
     assert_eq!(at(0, 0, Some("Broken pipe")).facts["last_problem"], Fact::Text("Broken pipe".to_owned()));
 }
 
 #[test]
 fn a_certificate_is_told_with_its_end() {
-    let status = |not_after, warnings: &[&str]| crate::tls::Status {
+    let status = |not_after, warnings: &[&str]| crate::tls::TlsStatus {
         not_after: Some(not_after),
         warnings: warnings.iter().map(|warning| (*warning).to_owned()).collect(),
-        ..crate::tls::Status::default()
+        ..crate::tls::TlsStatus::default()
     };
     let good = tls::part("tls", &status(2_000_000_000, &[]), 1_900_000_000);
-    assert_eq!((good.status, &good.facts["certificate_end"]), (Status::Ok, &Fact::Text("2033-05-18T03:33:20Z".into())));
+    assert_eq!(
+        (good.status, &good.facts["certificate_end"]),
+        (HealthStatus::Ok, &Fact::Text("2033-05-18T03:33:20Z".into()))
+    );
     let ending = tls::part("tls", &status(2_000_000_000, &["it ends soon"]), 1_999_999_999);
-    assert!(ending.status == Status::Degraded && ending.words.contains("it ends soon"));
-    assert_eq!(tls::part("tls", &status(2_000_000_000, &[]), 2_000_000_000).status, Status::Down);
+    assert!(ending.status == HealthStatus::Degraded && ending.words.contains("it ends soon"));
+    assert_eq!(tls::part("tls", &status(2_000_000_000, &[]), 2_000_000_000).status, HealthStatus::Down);
 }
 
 #[test]
 fn backups_that_fail_or_are_missed_are_told() {
     const MINUTE: i64 = 60_000;
-    let status = |last_ok, last_problem: Option<&str>| crate::backup::Status {
+    let status = |last_ok, last_problem: Option<&str>| crate::backup::ScheduleStatus {
         last_ok,
         last_until: 7,
         last_problem: last_problem.map(str::to_owned),
     };
     let at = |status, now| backup::part(&status, 60, now);
-    assert_eq!(at(status(None, None), 0).status, Status::Ok);
+    assert_eq!(at(status(None, None), 0).status, HealthStatus::Ok);
     assert!(at(status(None, Some("no room")), 0).words.contains("no room"));
     let good = at(status(Some(MINUTE), None), 121 * MINUTE);
-    assert_eq!((good.status, &good.facts["age_s"]), (Status::Ok, &Fact::Number(7_200)));
-    assert_eq!(at(status(Some(MINUTE), None), 121 * MINUTE + 1).status, Status::Degraded);
-    assert_eq!(at(status(Some(MINUTE), Some("no room")), 2 * MINUTE).status, Status::Degraded);
+    assert_eq!((good.status, &good.facts["age_s"]), (HealthStatus::Ok, &Fact::Number(7_200)));
+    assert_eq!(at(status(Some(MINUTE), None), 121 * MINUTE + 1).status, HealthStatus::Degraded);
+    assert_eq!(at(status(Some(MINUTE), Some("no room")), 2 * MINUTE).status, HealthStatus::Degraded);
     // A clock that was set back makes no backup of the future.
     assert_eq!(at(status(Some(5 * MINUTE), None), 0).facts["age_s"], Fact::Number(0));
 }
@@ -467,14 +477,20 @@ fn clock_state(problem: Option<engine::ClockProblem>) -> engine::ClockState {
 fn a_clock_that_is_not_believed_holds_up_and_one_that_was_accepted_does_not() {
     let state = |problem, is_accepted| engine::ClockState { is_accepted, ..clock_state(problem) };
     let good = clock::part(&state(None, false));
-    assert_eq!((good.status, good.holds_up, &good.facts["behind_ms"]), (Status::Ok, false, &Fact::Number(200_000)));
+    assert_eq!(
+        (good.status, good.holds_up, &good.facts["behind_ms"]),
+        (HealthStatus::Ok, false, &Fact::Number(200_000))
+    );
     let behind = clock::part(&state(Some(engine::ClockProblem::Behind(200_000)), false));
-    assert!(behind.status == Status::Down && behind.holds_up && behind.words.contains("200 s behind"), "{behind:?}");
+    assert!(
+        behind.status == HealthStatus::Down && behind.holds_up && behind.words.contains("200 s behind"),
+        "{behind:?}"
+    );
     let jumped = clock::part(&state(Some(engine::ClockProblem::Jumped(700_000)), false));
     assert_eq!(
         (jumped.status, jumped.holds_up, &jumped.facts["ahead_ms"]),
-        (Status::Down, true, &Fact::Number(700_000))
+        (HealthStatus::Down, true, &Fact::Number(700_000))
     );
     let accepted = clock::part(&state(None, true));
-    assert_eq!((accepted.status, accepted.holds_up), (Status::Degraded, false));
+    assert_eq!((accepted.status, accepted.holds_up), (HealthStatus::Degraded, false));
 }

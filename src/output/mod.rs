@@ -34,7 +34,7 @@ const LOG_DROPS_REPORT_S: u64 = 10;
 
 /// A file that lines are written to without waiting. Clones share the queue and its thread, which runs until the process ends.
 #[derive(Clone)]
-pub struct Output(Arc<Shared>);
+pub struct QueuedOutput(Arc<OutputShared>);
 
 /// How much of the queue a line may fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct OutputState {
     pub is_discarded: bool,
 }
 
-struct Shared {
+struct OutputShared {
     is_discarded: bool,
     queue: Mutex<Queue>,
     /// The thread has work.
@@ -109,16 +109,17 @@ struct Queue {
     last_problem: Option<String>,
 }
 
-impl Output {
+impl QueuedOutput {
     /// Starts the thread that writes to a file. The file itself stays open for others.
     ///
     /// # Errors
     /// The file cannot be opened a second time, or no thread can be started.
-    pub fn start(file: impl AsFd) -> io::Result<Output> {
+    pub fn start(file: impl AsFd) -> io::Result<QueuedOutput> {
         let file = File::from(file.as_fd().try_clone_to_owned()?);
         let is_discarded = is_null(&file);
-        let shared = Shared { is_discarded, queue: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() };
-        let output = Output(Arc::new(shared));
+        let shared =
+            OutputShared { is_discarded, queue: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() };
+        let output = QueuedOutput(Arc::new(shared));
         let of_thread = output.clone();
         thread::Builder::new().name("log-output".to_owned()).spawn(move || of_thread.0.run(file))?;
         Ok(output)
@@ -194,7 +195,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl OutputShared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // No code that can panic runs while the lock is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,9 +6,9 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An output into a pipe, and the pipe's reader.
-fn piped() -> (Output, PipeReader) {
+fn piped() -> (QueuedOutput, PipeReader) {
     let (reader, writer) = pipe().unwrap();
-    (Output::start(writer).unwrap(), reader)
+    (QueuedOutput::start(writer).unwrap(), reader)
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -67,7 +67,7 @@ fn a_reader_that_stops_costs_lines_and_holds_up_nobody() {
 fn lines_beyond_the_bounds_are_dropped_and_those_at_them_are_not() {
     let (_reader, mut writer) = pipe().unwrap();
     writer.write_all(b"taken").unwrap();
-    let output = Output::start(writer).unwrap();
+    let output = QueuedOutput::start(writer).unwrap();
     // Now the pipe has no room for all of this line, so the thread hangs in its write and the queue keeps what it gets from here on.
     output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
     until("the thread writes", || output.state().writes_for.is_some());
@@ -96,7 +96,7 @@ fn a_closed_pipe_and_a_full_disk_are_counted_with_their_reason() {
     drop(reader);
     let full = File::options().write(true).open("/dev/full").unwrap();
     for (file, problem) in [(OwnedFd::from(writer), "Broken pipe"), (full.into(), "No space left")] {
-        let output = Output::start(file).unwrap();
+        let output = QueuedOutput::start(file).unwrap();
         output.push(b"one\ntwo\n", Importance::Routine);
         assert!(output.flush(PATIENCE));
         let state = output.state();
@@ -115,7 +115,7 @@ fn a_line_that_was_cut_by_a_failure_ends_before_the_next_one() {
         let path = path.clone();
         move || File::open(path).unwrap()
     });
-    let output = Output::start(File::options().write(true).open(&path).unwrap()).unwrap();
+    let output = QueuedOutput::start(File::options().write(true).open(&path).unwrap()).unwrap();
     let reader = opening.join().unwrap();
     // More than the pipe holds: the reader goes away in the middle of the second line.
     for _ in 0..4 {
@@ -146,7 +146,7 @@ fn a_file_that_does_not_block_is_waited_for() {
         let (reader, writer) = pipe().unwrap();
         // SAFETY: the call changes a flag of a descriptor of our own.
         assert_eq!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }, 0);
-        (Output::start(writer).unwrap(), reader)
+        (QueuedOutput::start(writer).unwrap(), reader)
     };
     for _ in 0..8 {
         output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
@@ -161,7 +161,7 @@ fn a_file_that_does_not_block_is_waited_for() {
 fn lines_count_as_queued_until_they_are_written() {
     let (mut reader, mut writer) = pipe().unwrap();
     writer.write_all(b"taken").unwrap();
-    let output = Output::start(writer).unwrap();
+    let output = QueuedOutput::start(writer).unwrap();
     output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
     until("the thread writes", || output.state().writes_for.is_some());
     assert_eq!(output.state().queued_bytes, LOG_QUEUE_LINE_BYTES_MAX);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
-use fhir::outcome::{Chain, Language};
+use fhir::outcome::{IssueChain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,17 +36,17 @@ pub struct Caller {
     pub language: Language,
     /// `{base_url}` as the caller sees it, for links of an answer that goes to the caller.
     pub base_url: Arc<str>,
-    pub purpose: Purpose,
+    pub purpose: LookupPurpose,
     /// The caller's `Authorization`, handed on when the registry is asked in the caller's name.
     pub authorization: Option<String>,
-    pub x_road: XRoad,
+    pub x_road: XRoadHeaders,
     /// `x-hcert-fault`, where it counts: in developer mode. Contract 6.4.
     pub fault: Option<String>,
 }
 
 /// Why the registry is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
+pub enum LookupPurpose {
     /// The caller asked for patients: the registry judges by the caller's own credential.
     Callers,
     /// To decide something of the service's own, with the service's credential. Nobody is taken over from the population register.
@@ -58,7 +58,7 @@ pub enum Purpose {
 
 /// Headers of the X-Road message, handed on as they came. They grant nothing. Contract 1.4.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct XRoad {
+pub struct XRoadHeaders {
     /// `x-road-client`
     pub client: Option<HeaderText>,
     /// `x-road-id`
@@ -110,7 +110,7 @@ impl HeaderText {
 
 /// What the registry told: a Patient, or a Bundle of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RegistryFinding {
     /// FHIR JSON, minified, as it may be served to the caller.
     pub body: Vec<u8>,
     /// `ETag` without `W/` and quotes.
@@ -121,9 +121,9 @@ pub struct Told {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failed {
+pub enum LookupFailure {
     /// The registry says what is wrong.
-    Refused(Chain),
+    Refused(IssueChain),
     /// It answers 404 without an OperationOutcome.
     NotFound,
     /// It says nothing that could be told on.
@@ -159,26 +159,26 @@ impl fmt::Display for Silent {
     }
 }
 
-impl Failed {
+impl LookupFailure {
     /// Whether a search that fails so found nobody: the registry answers 404. Contract 4.6, 6.1.
     pub fn is_nobody(&self) -> bool {
         match self {
-            Failed::NotFound => true,
-            Failed::Refused(chain) => chain.status == 404,
-            Failed::Silent(_) | Failed::Fault(_) => false,
+            LookupFailure::NotFound => true,
+            LookupFailure::Refused(chain) => chain.status == 404,
+            LookupFailure::Silent(_) | LookupFailure::Fault(_) => false,
         }
     }
 }
 
-impl From<Chain> for Failed {
-    fn from(chain: Chain) -> Self {
-        Failed::Refused(chain)
+impl From<IssueChain> for LookupFailure {
+    fn from(chain: IssueChain) -> Self {
+        LookupFailure::Refused(chain)
     }
 }
 
-impl From<Silent> for Failed {
+impl From<Silent> for LookupFailure {
     fn from(silent: Silent) -> Self {
-        Failed::Silent(silent)
+        LookupFailure::Silent(silent)
     }
 }
 

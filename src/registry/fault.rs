@@ -4,8 +4,8 @@ mod rules;
 
 use std::time::Duration;
 
-use fhir::outcome::reflected::{self, Entry};
-pub use rules::Rules;
+use fhir::outcome::reflected::{self, ReflectedCode};
+pub use rules::FaultRules;
 
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
 const FAULT_CODES_MAX: usize = 8;
@@ -15,7 +15,7 @@ const FAULT_SLOW_S_MAX: u64 = 60;
 
 /// One fault: the answer is held back, and then something goes wrong.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct StagedFault {
     /// Before anything else happens; zero when nothing is held back.
     pub delay: Duration,
     /// Nothing: the registry answers as ever, only later.
@@ -26,7 +26,7 @@ pub struct Fault {
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// The registry refuses with these issues, the original error last.
-    Chain(Vec<&'static Entry>),
+    Chain(Vec<&'static ReflectedCode>),
     /// No answer ever comes.
     Timeout,
     /// The connection is refused.
@@ -39,20 +39,20 @@ pub enum Effect {
 pub const ALLOWED: &str =
     "codes (MPI-029/XRR200/10001), timeout, refuse, garbage, slow=2s, slow=150ms, or slow=2s,MPI-021";
 
-impl Fault {
+impl StagedFault {
     /// Reads a fault: `MPI-029/XRR200/10001`, `timeout`, `refuse`, `garbage`, `slow=2s`, `slow=150ms`, or `slow=2s,` and one of the
     /// first four. In front of the first code comes the chain that leads to it: `10001` means the same as the first example.
     /// Contract 6.4.
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub fn parse(text: &str) -> Result<Fault, String> {
+    pub fn parse(text: &str) -> Result<StagedFault, String> {
         let Some(behind) = text.strip_prefix("slow=") else {
-            return Ok(Fault { delay: Duration::ZERO, effect: Some(effect(text)?) });
+            return Ok(StagedFault { delay: Duration::ZERO, effect: Some(effect(text)?) });
         };
         match behind.split_once(',') {
-            Some((delay, behind)) => Ok(Fault { delay: duration(delay)?, effect: Some(effect(behind)?) }),
-            None => Ok(Fault { delay: duration(behind)?, effect: None }),
+            Some((delay, behind)) => Ok(StagedFault { delay: duration(delay)?, effect: Some(effect(behind)?) }),
+            None => Ok(StagedFault { delay: duration(behind)?, effect: None }),
         }
     }
 }
@@ -66,7 +66,7 @@ fn effect(text: &str) -> Result<Effect, String> {
     }
 }
 
-fn chain(text: &str) -> Result<Vec<&'static Entry>, String> {
+fn chain(text: &str) -> Result<Vec<&'static ReflectedCode>, String> {
     if text.split('/').count() > FAULT_CODES_MAX {
         return Err(format!("a fault has at most {FAULT_CODES_MAX} codes"));
     }
@@ -110,7 +110,7 @@ mod tests {
 
     /// A fault as short text.
     fn told(text: &str) -> String {
-        let Fault { delay, effect } = Fault::parse(text).unwrap();
+        let StagedFault { delay, effect } = StagedFault::parse(text).unwrap();
         let effect = match effect {
             None => "-".to_owned(),
             Some(Effect::Chain(entries)) => {
@@ -186,12 +186,12 @@ mod tests {
             "slow=2s,timeout,refuse",
             "ä/𝕏",
         ] {
-            let refusal = Fault::parse(text).unwrap_err();
+            let refusal = StagedFault::parse(text).unwrap_err();
             assert!(refusal.contains("allowed are"), "{text}: {refusal}");
         }
         let nine = ["MPI-021"; FAULT_CODES_MAX + 1].join("/");
-        assert_eq!(Fault::parse(&nine).unwrap_err(), "a fault has at most 8 codes");
+        assert_eq!(StagedFault::parse(&nine).unwrap_err(), "a fault has at most 8 codes");
         // An issue has room for 200 characters of a value.
-        assert!(Fault::parse(&"ä".repeat(10_000)).unwrap_err().chars().count() <= 200);
+        assert!(StagedFault::parse(&"ä".repeat(10_000)).unwrap_err().chars().count() <= 200);
     }
 }

@@ -2,14 +2,14 @@
 
 /// The registry at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Health {
+pub enum RegistryHealth {
     /// It lies in the store, and is as well as that.
     Embedded,
     /// It is another system.
     Remote {
         breaker: BreakerState,
         credential: CredentialState,
-        remembered: Remembered,
+        remembered: RememberedAnswers,
         /// Why its last answer was none; `None` when it was one, or it was not asked yet.
         last_problem: Option<String>,
     },
@@ -39,7 +39,7 @@ pub enum CredentialState {
 
 /// What is remembered of its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Remembered {
+pub struct RememberedAnswers {
     pub entries: u64,
     /// How often an answer was looked for and found.
     pub found: u64,

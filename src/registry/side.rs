@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Ask, Caller, Failed, Silent, Told};
-use super::embedded::{self, Embedded, Refusals};
-use super::fault::{Effect, Fault, Rules};
-use super::health::Health;
+use super::ask::{Ask, Caller, LookupFailure, RegistryFinding, Silent};
+use super::embedded::{self, EmbeddedRegistry, Refusals};
+use super::fault::{Effect, FaultRules, StagedFault};
+use super::health::RegistryHealth;
 use super::patient::Patient;
-use super::remote::Remote;
+use super::remote::RemoteRegistry;
 use crate::config::{Config, RegistryMode};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use certificate::search::value::{split, unescape};
@@ -17,7 +17,7 @@ use engine::limits::LINKED_PATIENTS_MAX;
 use engine::{Clock, Engine};
 use fhir::json::{self, Json};
 use fhir::outcome::reflected;
-use fhir::outcome::{Chain, IssueSystems, Reflected};
+use fhir::outcome::{IssueChain, IssueSystems, Reflected};
 
 /// Patients of one search whose links a remote registry is asked for, one after the other. Nobody asks for more at once by hand.
 const LINK_LOOKUPS_MAX: usize = 50;
@@ -28,7 +28,7 @@ const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 /// A registry of patients: that of this process or another one.
 pub struct Registry {
     side: Side,
-    rules: Rules,
+    rules: FaultRules,
     systems: IssueSystems,
     identifiers: IdentifierSystems,
     external_reference_system: String,
@@ -39,8 +39,8 @@ pub struct Registry {
 }
 
 enum Side {
-    Embedded(Box<Embedded>),
-    Remote(Box<Remote>),
+    Embedded(Box<EmbeddedRegistry>),
+    Remote(Box<RemoteRegistry>),
 }
 
 /// How a registry that is told to fail answers a caller of its own: not at all, or with rubbish.
@@ -61,8 +61,8 @@ pub struct LookedUp {
 }
 
 /// What a caller of the registry itself gets.
-pub enum Answered {
-    Told(Told),
+pub enum RegistryAnswer {
+    Told(RegistryFinding),
     Misbehaves(Misbehaviour),
 }
 
@@ -74,10 +74,10 @@ impl Registry {
     pub fn open(config: &Config, engine: Arc<Engine>, clock: Clock) -> Result<Registry, String> {
         let names = Names::new(config.base_url(), &config.namespaces.pairs());
         let side = match config.registry.mode {
-            RegistryMode::Remote => Side::Remote(Box::new(Remote::new(&config.registry.remote)?)),
+            RegistryMode::Remote => Side::Remote(Box::new(RemoteRegistry::new(&config.registry.remote)?)),
             RegistryMode::Embedded => {
-                let settings = embedded::Settings::new(config, &names);
-                Side::Embedded(Box::new(Embedded::new(engine, settings, clock)))
+                let settings = embedded::EmbeddedSettings::new(config, &names);
+                Side::Embedded(Box::new(EmbeddedRegistry::new(engine, settings, clock)))
             }
         };
         let external_reference_system = config.registry.external_reference_system.clone();
@@ -85,7 +85,7 @@ impl Registry {
         let patience = Duration::from_millis(config.registry.remote.timeout_ms);
         Ok(Registry {
             side,
-            rules: Rules::new(&config.registry.fault)?,
+            rules: FaultRules::new(&config.registry.fault)?,
             systems: names.issue_systems,
             identifiers: names.identifiers,
             external_reference_system,
@@ -100,7 +100,7 @@ impl Registry {
     /// One of them cannot be used.
     pub fn check(config: &Config) -> Result<(), String> {
         match config.registry.mode {
-            RegistryMode::Remote => Remote::new(&config.registry.remote).map(drop),
+            RegistryMode::Remote => RemoteRegistry::new(&config.registry.remote).map(drop),
             RegistryMode::Embedded => Ok(()),
         }
     }
@@ -117,9 +117,9 @@ impl Registry {
     }
 
     /// How it is, as far as this service knows. Waits for nobody.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> RegistryHealth {
         match &self.side {
-            Side::Embedded(_) => Health::Embedded,
+            Side::Embedded(_) => RegistryHealth::Embedded,
             Side::Remote(remote) => remote.health(),
         }
     }
@@ -134,15 +134,15 @@ impl Registry {
 
     /// Answers a caller who asks for patients: what the registry says, with its own status. A fault is simulated in
     /// full, but no longer than the time limit for a registry that does not answer.
-    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
+    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<RegistryAnswer, LookupFailure> {
         match self.meet(ask, caller).await? {
-            Some(misbehaviour) => Ok(Answered::Misbehaves(misbehaviour)),
-            None => self.ask(ask, caller).await.map(Answered::Told),
+            Some(misbehaviour) => Ok(RegistryAnswer::Misbehaves(misbehaviour)),
+            None => self.ask(ask, caller).await.map(RegistryAnswer::Told),
         }
     }
 
     /// The patient with an id; nobody when there is none.
-    pub async fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, Failed> {
+    pub async fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, LookupFailure> {
         let ask = || Ask::Search(vec![("_id".to_owned(), id.to_owned())]);
         self.strike(&ask, caller).await?;
         match &self.side {
@@ -161,7 +161,7 @@ impl Registry {
         system: Option<&str>,
         value: &str,
         caller: &Caller,
-    ) -> Result<Vec<Patient>, Failed> {
+    ) -> Result<Vec<Patient>, LookupFailure> {
         let escaped =
             |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace(',', "\\,").replace('$', "\\$");
         // Said in full, so that several with one code are several here and not an error of the registry.
@@ -197,7 +197,7 @@ impl Registry {
     ///
     /// # Errors
     /// The registry is silent, answers 404 without an OperationOutcome, or refuses for another reason.
-    pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
+    pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, LookupFailure> {
         let is_estonian = system.is_none_or(|system| system == self.identifiers.estonian_code());
         let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
         match self.by_identifier(system, value, caller).await {
@@ -207,7 +207,7 @@ impl Registry {
                 Ok(LookedUp { patients, told })
             }
             Ok(patients) => Ok(LookedUp { patients, told: Vec::new() }),
-            Err(Failed::Refused(chain)) if chain.status == 404 || (is_impossible && says_impossible(&chain)) => {
+            Err(LookupFailure::Refused(chain)) if chain.status == 404 || (is_impossible && says_impossible(&chain)) => {
                 Ok(LookedUp { patients: Vec::new(), told: chain.issues })
             }
             Err(failed) => Err(failed),
@@ -230,7 +230,7 @@ impl Registry {
     }
 
     /// Ids of everybody who is the same person as this one, but for itself.
-    pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
+    pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, LookupFailure> {
         match &self.side {
             Side::Embedded(embedded) => Ok(embedded.linked(id).iter().map(ToString::to_string).collect()),
             Side::Remote(remote) => linked(remote, id, caller).await,
@@ -266,7 +266,7 @@ impl Registry {
         })
     }
 
-    async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+    async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         match &self.side {
             Side::Embedded(embedded) => embedded.ask(ask, caller).await,
             Side::Remote(remote) => remote.ask(ask, caller).await,
@@ -274,7 +274,7 @@ impl Registry {
     }
 
     /// A fault in the way of a lookup of the service's own, as it arrives there.
-    async fn strike(&self, ask: &impl Fn() -> Ask, caller: &Caller) -> Result<(), Failed> {
+    async fn strike(&self, ask: &impl Fn() -> Ask, caller: &Caller) -> Result<(), LookupFailure> {
         // Nothing is put together for the many calls that no fault is meant for.
         if self.rules.is_empty() && caller.fault.is_none() {
             return Ok(());
@@ -287,8 +287,8 @@ impl Registry {
     }
 
     /// Simulates the fault that a call meets, no longer than the time limit for a registry that does not answer.
-    async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, Failed> {
-        let Some(Fault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
+    async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, LookupFailure> {
+        let Some(StagedFault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
         tokio::time::sleep(delay.min(self.patience)).await;
         let Some(left) = self.patience.checked_sub(delay) else { return Err(timeout()) };
         match effect {
@@ -304,9 +304,9 @@ impl Registry {
     }
 
     /// The fault that a call meets: that of its header, else that of a rule. A remote registry reads the header itself.
-    fn fault(&self, ask: &Ask, caller: &Caller) -> Result<Option<Fault>, Failed> {
+    fn fault(&self, ask: &Ask, caller: &Caller) -> Result<Option<StagedFault>, LookupFailure> {
         match (&caller.fault, &self.side) {
-            (Some(text), Side::Embedded(_)) => Fault::parse(text).map(Some).map_err(Failed::Fault),
+            (Some(text), Side::Embedded(_)) => StagedFault::parse(text).map(Some).map_err(LookupFailure::Fault),
             _ if self.rules.is_empty() => Ok(None),
             _ => {
                 let (path, identifiers) = described(ask);
@@ -316,8 +316,8 @@ impl Registry {
         }
     }
 
-    fn chain(&self, entries: &[&reflected::Entry], caller: &Caller) -> Chain {
-        Chain::of(entries, caller.language, &self.systems)
+    fn chain(&self, entries: &[&reflected::ReflectedCode], caller: &Caller) -> IssueChain {
+        IssueChain::of(entries, caller.language, &self.systems)
     }
 }
 
@@ -325,13 +325,13 @@ impl Registry {
 const IMPOSSIBLE: [&str; 7] = ["MPI-044", "MPI-090", "10001", "10002", "10003", "10004", "10005"];
 
 /// Whether a refusal may be due to an impossible personal code: its original error is one of these, or no code of the catalogue.
-fn says_impossible(chain: &Chain) -> bool {
+fn says_impossible(chain: &IssueChain) -> bool {
     let code = chain.issues.last().map(Reflected::code).unwrap_or_default();
     chain.status < 500 && (IMPOSSIBLE.contains(&code) || reflected::find(code).is_none())
 }
 
 /// Follows links from patient to patient, nearest first, at most [`LINKED_PATIENTS_MAX`] of them.
-async fn linked(remote: &Remote, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
+async fn linked(remote: &RemoteRegistry, id: &str, caller: &Caller) -> Result<Vec<String>, LookupFailure> {
     let mut met = vec![id.to_owned()];
     let mut at = 0;
     while let Some(id) = met.get(at).cloned() {
@@ -358,7 +358,7 @@ fn is_too_long(system: &str, value: &str) -> bool {
     system.chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX
 }
 
-fn timeout() -> Failed {
+fn timeout() -> LookupFailure {
     Silent::Timeout("a fault holds the answer back".into()).into()
 }
 
@@ -387,8 +387,8 @@ fn described(ask: &Ask) -> (String, Vec<String>) {
 }
 
 /// The patients of a Bundle. What it says of their number counts for nothing.
-fn patients(told: &Told) -> Result<Vec<Patient>, Failed> {
-    let unreadable = |what: &str| Failed::from(Silent::Unreadable(what.to_owned()));
+fn patients(told: &RegistryFinding) -> Result<Vec<Patient>, LookupFailure> {
+    let unreadable = |what: &str| LookupFailure::from(Silent::Unreadable(what.to_owned()));
     let bundle = json::parse(&told.body).map_err(|_| unreadable("the Bundle is not JSON"))?;
     if bundle.text("resourceType") != Some("Bundle") {
         return Err(unreadable("not a Bundle"));

@@ -5,20 +5,20 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::Connection;
-use crate::audit::Log;
-use crate::backup::{self, Base, Member, Progress, Sink, Taking};
+use super::CommandConnection;
+use crate::audit::AuditTrail;
+use crate::backup::{self, ArchiveMember, ArchiveProgress, Base, Sink, TakeOptions};
 use engine::{Engine, system_clock};
 
 /// What the server sends, one a line; behind a member come its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Sent {
+enum BackupMessage {
     Member {
         name: String,
         bytes: u64,
     },
-    At(Progress),
+    At(ArchiveProgress),
     /// Nothing follows.
     Done,
     Failed {
@@ -30,16 +30,16 @@ enum Sent {
 ///
 /// # Errors
 /// The command is gone.
-pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &Log, base: Option<&Base>) -> io::Result<()> {
+pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, base: Option<&Base>) -> io::Result<()> {
     let mut sending = Sending { out };
-    let taking = Taking { base, command: "hcert backup", at: system_clock()(), is_gentle: true };
+    let taking = TakeOptions { base, command: "hcert backup", at: system_clock()(), is_gentle: true };
     // The sink and the report both send; what the report sends comes before the next member.
     let waiting = std::cell::Cell::new(None);
     let mut told = Telling { sending: &mut sending, waiting: &waiting };
     let done = backup::take(engine, trail, &taking, &mut told, &mut |progress| waiting.set(Some(progress)));
     let end = match done {
-        Ok(_) => Sent::Done,
-        Err(problem) => Sent::Failed { problem },
+        Ok(_) => BackupMessage::Done,
+        Err(problem) => BackupMessage::Failed { problem },
     };
     sending.line(&end)?;
     sending.out.flush()
@@ -50,13 +50,13 @@ struct Sending<'o, W> {
 }
 
 impl<W: Write> Sending<'_, W> {
-    fn line(&mut self, sent: &Sent) -> io::Result<()> {
+    fn line(&mut self, sent: &BackupMessage) -> io::Result<()> {
         serde_json::to_writer(&mut *self.out, sent)?;
         self.out.write_all(b"\n")
     }
 
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> io::Result<()> {
-        self.line(&Sent::Member { name: member.to_string(), bytes })?;
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.line(&BackupMessage::Member { name: member.to_string(), bytes })?;
         let copied = io::copy(&mut content.take(bytes), self.out)?;
         match copied == bytes {
             true => self.out.flush(),
@@ -67,23 +67,23 @@ impl<W: Write> Sending<'_, W> {
 
 struct Telling<'t, 'o, W> {
     sending: &'t mut Sending<'o, W>,
-    waiting: &'t std::cell::Cell<Option<Progress>>,
+    waiting: &'t std::cell::Cell<Option<ArchiveProgress>>,
 }
 
 impl<W: Write> Sink for Telling<'_, '_, W> {
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
-        let told = self.waiting.take().map_or(Ok(()), |progress| self.sending.line(&Sent::At(progress)));
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+        let told = self.waiting.take().map_or(Ok(()), |progress| self.sending.line(&BackupMessage::At(progress)));
         let sent = told.and_then(|()| self.sending.member(member, bytes, content));
         sent.map_err(|error| format!("{member} cannot be sent: {error}"))
     }
 }
 
-impl Connection {
+impl CommandConnection {
     /// Hands the members of a backup that was asked for on, until its end.
     ///
     /// # Errors
     /// The server failed or went away, or what `sink` returned.
-    pub fn receive_backup(&self, sink: &mut dyn Sink, report: &mut dyn FnMut(Progress)) -> Result<(), String> {
+    pub fn receive_backup(&self, sink: &mut dyn Sink, report: &mut dyn FnMut(ArchiveProgress)) -> Result<(), String> {
         let broken = |error: io::Error| format!("the server's answer broke off: {error}");
         let mut lines = self.lines().map_err(broken)?;
         let mut line = String::new();
@@ -95,13 +95,14 @@ impl Connection {
             }
             let sent = serde_json::from_str(&line);
             match sent.map_err(|error| format!("the server's answer is not understood: {error}"))? {
-                Sent::Member { name, bytes } => {
-                    let member = Member::parse(&name).ok_or_else(|| format!("the server sent a member {name:?}"))?;
+                BackupMessage::Member { name, bytes } => {
+                    let member =
+                        ArchiveMember::parse(&name).ok_or_else(|| format!("the server sent a member {name:?}"))?;
                     sink.member(&member, bytes, &mut (&mut lines).take(bytes))?;
                 }
-                Sent::At(progress) => report(progress),
-                Sent::Done => return Ok(()),
-                Sent::Failed { problem } => return Err(problem),
+                BackupMessage::At(progress) => report(progress),
+                BackupMessage::Done => return Ok(()),
+                BackupMessage::Failed { problem } => return Err(problem),
             }
         }
     }
@@ -120,7 +121,7 @@ mod tests {
     fn received(sent: &[u8]) -> (Members, Result<(), String>) {
         struct Kept(Members);
         impl Sink for Kept {
-            fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+            fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
                 let mut read = vec![0; usize::try_from(bytes).unwrap()];
                 content.read_exact(&mut read).map_err(|error| error.to_string())?;
                 self.0.push((member.to_string(), read));
@@ -131,7 +132,7 @@ mod tests {
         server.write_all(sent).unwrap();
         drop(server);
         let mut kept = Kept(Vec::new());
-        let done = Connection::new(client).receive_backup(&mut kept, &mut |_| {});
+        let done = CommandConnection::new(client).receive_backup(&mut kept, &mut |_| {});
         (kept.0, done)
     }
 
@@ -139,11 +140,11 @@ mod tests {
     fn members_come_with_their_bytes_and_only_an_end_that_was_told_is_one() {
         let mut sent = Vec::new();
         let mut sending = Sending { out: &mut sent };
-        sending.member(&Member::Changes(1), 5, &mut &b"a\n{}b"[..]).unwrap();
-        sending.line(&Sent::At(Progress { changes: 1, ..Progress::default() })).unwrap();
-        sending.member(&Member::Changes(2), 0, &mut &b""[..]).unwrap();
+        sending.member(&ArchiveMember::Changes(1), 5, &mut &b"a\n{}b"[..]).unwrap();
+        sending.line(&BackupMessage::At(ArchiveProgress { changes: 1, ..ArchiveProgress::default() })).unwrap();
+        sending.member(&ArchiveMember::Changes(2), 0, &mut &b""[..]).unwrap();
         let without_end = sent.len();
-        Sending { out: &mut sent }.line(&Sent::Done).unwrap();
+        Sending { out: &mut sent }.line(&BackupMessage::Done).unwrap();
         let (members, done) = received(&sent);
         assert_eq!(done, Ok(()));
         assert_eq!(members, [("changes/00000001".into(), b"a\n{}b".to_vec()), ("changes/00000002".into(), vec![])]);
@@ -159,6 +160,6 @@ mod tests {
     #[test]
     fn a_member_that_is_shorter_than_it_was_is_not_sent_as_a_whole() {
         let mut sent = Vec::new();
-        assert!(Sending { out: &mut sent }.member(&Member::About, 5, &mut &b"abc"[..]).is_err());
+        assert!(Sending { out: &mut sent }.member(&ArchiveMember::About, 5, &mut &b"abc"[..]).is_err());
     }
 }

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::{REFUSED, Request};
+use super::{CommandRequest, REFUSED};
 
 /// A conversation with a running server.
-pub struct Connection {
+pub struct CommandConnection {
     stream: UnixStream,
 }
 
 /// Asks the server of a data folder; `None` when none is running.
-pub fn connect(folder: &Path, request: &Request) -> io::Result<Option<Connection>> {
+pub fn connect(folder: &Path, request: &CommandRequest) -> io::Result<Option<CommandConnection>> {
     let mut stream = match super::reach(folder, |path| UnixStream::connect(path)) {
         Ok(stream) => stream,
         // A socket without a listener is what a killed server leaves behind.
@@ -35,19 +35,19 @@ pub fn connect(folder: &Path, request: &Request) -> io::Result<Option<Connection
     match stream.write_all(&line) {
         // A server that refuses commands says why before it reads any.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(Some(Connection { stream })),
+        _ => Ok(Some(CommandConnection { stream })),
     }
 }
 
-impl Connection {
+impl CommandConnection {
     #[cfg(test)]
-    pub(super) fn new(stream: UnixStream) -> Connection {
-        Connection { stream }
+    pub(super) fn new(stream: UnixStream) -> CommandConnection {
+        CommandConnection { stream }
     }
 
     /// What the server sends. Reading it fails with the server's words if it refuses the command.
     pub fn lines(&self) -> io::Result<impl BufRead + use<>> {
-        Ok(Lines { stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?), is_begun: false })
+        Ok(ServerLines { stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?), is_begun: false })
     }
 
     /// Hands over the lines of an answer that begin as `each` wants them, and reads the end that follows them. An answer without its end is
@@ -97,12 +97,12 @@ impl Connection {
 }
 
 /// What a server sends.
-struct Lines {
+struct ServerLines {
     stream: BufReader<UnixStream>,
     is_begun: bool,
 }
 
-impl BufRead for Lines {
+impl BufRead for ServerLines {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let bytes = self.stream.fill_buf()?;
         if !self.is_begun
@@ -119,7 +119,7 @@ impl BufRead for Lines {
     }
 }
 
-impl Read for Lines {
+impl Read for ServerLines {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(into)?;
         self.consume(count);

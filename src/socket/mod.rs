@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 use crate::backup::Base;
 use crate::bulk::AuditAsked;
 use base::log::LogOrder;
-pub use client::{Connection, connect};
+pub use client::{CommandConnection, connect};
 use engine::ClockDecision;
-pub use server::Server;
+pub use server::SocketServer;
 
 /// What a command asks of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Request {
+pub enum CommandRequest {
     /// Lines follow until the client closes its side; events come back.
     Import { stop_at_bad: bool },
     /// Patients follow until the client closes its side; events come back.
@@ -70,7 +70,7 @@ pub enum Request {
 /// How far a command has come that takes its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Step {
+pub enum CommandProgress {
     At { at: u64, of: u64 },
     Done { count: u64 },
     Failed { problem: String },
@@ -123,7 +123,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         for length in [1, 60, 200] {
             let folder = place.path().join("d".repeat(length));
-            let request = Request::Stats;
+            let request = CommandRequest::Stats;
             assert!(connect(&folder, &request).unwrap().is_none(), "no folder is no server");
             std::fs::create_dir(&folder).unwrap();
             assert!(connect(&folder, &request).unwrap().is_none());
@@ -139,7 +139,7 @@ mod tests {
     fn the_file_is_named_that_is_in_the_way() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(NAME, path(folder.path())).unwrap();
-        let problem = connect(folder.path(), &Request::Stats).err().unwrap().to_string();
+        let problem = connect(folder.path(), &CommandRequest::Stats).err().unwrap().to_string();
         assert!(problem.starts_with("hcert.sock: ") && problem.contains("symbolic links"), "{problem}");
     }
 }

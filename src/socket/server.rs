@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::line::send;
-use super::{AuditTold, REFUSED, Request, Step, backup};
-use crate::audit::{self, Action, Head, Log, Operator};
-use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
+use super::{AuditTold, CommandProgress, CommandRequest, REFUSED, backup};
+use crate::audit::{self, AuditAction, AuditTrail, SystemUser, TrailHead};
+use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::socket::limits::COMMANDS_MAX;
@@ -31,7 +31,7 @@ const COMMAND_LINE_S: u64 = 5;
 const COMMAND_LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Answers commands until it is dropped.
-pub struct Server {
+pub struct SocketServer {
     path: PathBuf,
     /// The socket that the thread listens on.
     listener: UnixListener,
@@ -39,15 +39,15 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl SocketServer {
     /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
     pub fn start(
         folder: &Path,
         engine: Arc<Engine>,
         rulebook: Arc<Rulebook>,
-        trail: Arc<Log>,
+        trail: Arc<AuditTrail>,
         names: Names,
-    ) -> io::Result<Server> {
+    ) -> io::Result<SocketServer> {
         let names = Arc::new(names);
         let path = super::path(folder);
         match fs::remove_file(&path) {
@@ -82,7 +82,7 @@ impl Server {
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
                     let talk = || talk(&stream, &engine, &rulebook, &trail, &names);
                     // Who the kernel says asks is who the events of the command name.
-                    if let Err(error) = Operator::of_peer(&stream).and_then(|operator| operator.acting(talk)) {
+                    if let Err(error) = SystemUser::of_peer(&stream).and_then(|operator| operator.acting(talk)) {
                         event!(COMMAND_BROKE, error = %error);
                     }
                     drop(command);
@@ -93,11 +93,11 @@ impl Server {
                 }
             }
         })?;
-        Ok(Server { path, listener, stopping, thread: Some(thread) })
+        Ok(SocketServer { path, listener, stopping, thread: Some(thread) })
     }
 }
 
-impl Drop for Server {
+impl Drop for SocketServer {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Release);
         // The thread wakes, whatever lies at the path by now.
@@ -117,7 +117,13 @@ impl Drop for Server {
 }
 
 /// One conversation.
-fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, names: &Names) -> io::Result<()> {
+fn talk(
+    stream: &UnixStream,
+    engine: &Engine,
+    rulebook: &Rulebook,
+    trail: &AuditTrail,
+    names: &Names,
+) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let time = Duration::from_secs(COMMAND_LINE_S);
     let request = match request(stream, &mut lines, time)? {
@@ -128,30 +134,30 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
     // Whoever sends requests comes first. The threads that a command starts are as polite as this one.
     give_way();
     match request {
-        Request::Import { stop_at_bad } => {
+        CommandRequest::Import { stop_at_bad } => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
                 // One that is cut off has no end to tell.
-                bulk::write_down(trail, Action::BulkImport, "hcert import", Some("begins".to_owned()), None)?;
+                bulk::write_down(trail, AuditAction::BulkImport, "hcert import", Some("begins".to_owned()), None)?;
                 let done = bulk::import(engine, rulebook, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
-                let told = bulk::write_down(trail, Action::BulkImport, "hcert import", note, Some(engine.seq()));
+                let told = bulk::write_down(trail, AuditAction::BulkImport, "hcert import", note, Some(engine.seq()));
                 audit::with_its_end_told(done, told)
             })?;
         }
-        Request::PatientsImport { stop_at_bad } => {
+        CommandRequest::PatientsImport { stop_at_bad } => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
                 let done = bulk::import_patients(engine, &names.identifiers, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
-                let told = bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None);
+                let told = bulk::write_down(trail, AuditAction::PatientsImport, "hcert patients import", note, None);
                 audit::with_its_end_told(done, told)
             })?;
         }
-        Request::PatientsList { identifier } => {
-            let written = bulk::write_down(trail, Action::PatientsList, "hcert patients list", None, None);
+        CommandRequest::PatientsList { identifier } => {
+            let written = bulk::write_down(trail, AuditAction::PatientsList, "hcert patients list", None, None);
             if let Err(problem) = written {
-                send(&mut out, &Listed::Failed { problem })?;
+                send(&mut out, &ListedPatient::Failed { problem })?;
                 return out.flush();
             }
             bulk::list_patients(engine, identifier.as_deref(), &mut |listed| {
@@ -159,25 +165,31 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
                 out.write_all(b"\n")
             })?;
         }
-        Request::Export { after } => {
+        CommandRequest::Export { after } => {
             let note = Some(format!("behind change {after}"));
-            let written = bulk::write_down(trail, Action::BulkExport, "hcert export", note, None);
+            let written = bulk::write_down(trail, AuditAction::BulkExport, "hcert export", note, None);
             let done = written.and_then(|()| bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map(drop));
             send(&mut out, &done)?;
         }
-        Request::Reindex => {
+        CommandRequest::Reindex => {
             let told = reindex(engine, trail, &mut out);
-            send(&mut out, &told.map_or_else(|problem| Step::Failed { problem }, |count| Step::Done { count }))?;
+            send(
+                &mut out,
+                &told.map_or_else(
+                    |problem| CommandProgress::Failed { problem },
+                    |count| CommandProgress::Done { count },
+                ),
+            )?;
         }
-        Request::Backup { base } => backup::send(&mut out, engine, trail, base.as_deref())?,
-        Request::Verify => super::verify::answer(&mut out, engine, trail, names)?,
-        Request::Stats => {
-            let written = bulk::write_down(trail, Action::StoreStats, "hcert stats", None, None);
+        CommandRequest::Backup { base } => backup::send(&mut out, engine, trail, base.as_deref())?,
+        CommandRequest::Verify => super::verify::answer(&mut out, engine, trail, names)?,
+        CommandRequest::Stats => {
+            let written = bulk::write_down(trail, AuditAction::StoreStats, "hcert stats", None, None);
             send(&mut out, &written.and_then(|()| engine.stats().map_err(|error| error.to_string())))?;
         }
-        Request::Clock { decision } => send(&mut out, &bulk::clock(engine, trail, decision))?,
-        Request::Log(order) => send(&mut out, &change_log(trail, &order))?,
-        Request::SeqOf { id, version } => {
+        CommandRequest::Clock { decision } => send(&mut out, &bulk::clock(engine, trail, decision))?,
+        CommandRequest::Log(order) => send(&mut out, &change_log(trail, &order))?,
+        CommandRequest::SeqOf { id, version } => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
                 Some((id, version)) => engine.seq_of(id, version).map_err(|error| error.to_string()),
@@ -185,18 +197,18 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             };
             send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0)))?;
         }
-        Request::AuditVerify { head } => {
+        CommandRequest::AuditVerify { head } => {
             let told = verify(trail, head.as_deref());
             send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
         }
-        Request::AuditAccept => {
+        CommandRequest::AuditAccept => {
             let told = match bulk::accept_trail(engine, trail) {
                 Ok(report) => AuditTold::Done { report, is_whole: true },
                 Err(problem) => AuditTold::Failed { problem },
             };
             send(&mut out, &told)?;
         }
-        Request::AuditExport(asked) => {
+        CommandRequest::AuditExport(asked) => {
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
                 out.write_all(event).map_err(|error| format!("writing failed: {error}"))
             }) {
@@ -205,21 +217,22 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             };
             send(&mut out, &told)?;
         }
-        Request::TokenIssued { person, role, organization } => {
+        CommandRequest::TokenIssued { person, role, organization } => {
             send(&mut out, &bulk::write_token_down(trail, person, role, organization))?;
         }
-        Request::TerminologyLoad => {
+        CommandRequest::TerminologyLoad => {
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.
             lines.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut file)?;
-            let written = bulk::write_down(trail, Action::TerminologyChange, "hcert terminology load", None, None);
+            let written = bulk::write_down(trail, AuditAction::TerminologyChange, "hcert terminology load", None, None);
             let loaded = written.map_err(|problem| vec![problem]);
             send(&mut out, &loaded.and_then(|()| rulebook.lists().load(&file, system_clock()())))?;
         }
-        Request::TerminologyList => send(&mut out, &rulebook.lists().lines())?,
-        Request::TerminologyRemove { url } => {
+        CommandRequest::TerminologyList => send(&mut out, &rulebook.lists().lines())?,
+        CommandRequest::TerminologyRemove { url } => {
             let note = Some(url.clone());
-            let written = bulk::write_down(trail, Action::TerminologyChange, "hcert terminology remove", note, None);
+            let written =
+                bulk::write_down(trail, AuditAction::TerminologyChange, "hcert terminology remove", note, None);
             let removed = written.map_err(|problem| vec![problem]);
             send(&mut out, &removed.and_then(|()| rulebook.lists().remove(&url)))?;
         }
@@ -228,7 +241,11 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
 }
 
 /// Reads what is asked: one line, of few bytes and within a time. The inner error says why it is refused.
-fn request(stream: &UnixStream, lines: &mut impl BufRead, time: Duration) -> io::Result<Result<Request, String>> {
+fn request(
+    stream: &UnixStream,
+    lines: &mut impl BufRead,
+    time: Duration,
+) -> io::Result<Result<CommandRequest, String>> {
     let begun = Instant::now();
     let mut line = Vec::new();
     loop {
@@ -264,7 +281,7 @@ fn refuse(mut stream: &UnixStream, problem: &str) -> io::Result<()> {
 }
 
 /// Changes what is written to the log. The audit trail says so before it happens.
-fn change_log(trail: &Log, order: &LogOrder) -> Result<LogState, String> {
+fn change_log(trail: &AuditTrail, order: &LogOrder) -> Result<LogState, String> {
     order.check()?;
     if order.changes() {
         let LogOrder { level, target, sample } = order;
@@ -275,32 +292,32 @@ fn change_log(trail: &Log, order: &LogOrder) -> Result<LogState, String> {
             text("sample", sample.map(|sample| sample.to_string())),
         ];
         let note = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        bulk::write_down(trail, Action::LogLevel, "hcert log level", Some(note), None)?;
+        bulk::write_down(trail, AuditAction::LogLevel, "hcert log level", Some(note), None)?;
     }
     log::change(order)
 }
 
 /// Verifies the trail up to the event that says so.
-fn verify(trail: &Log, head: Option<&str>) -> Result<AuditTold, String> {
+fn verify(trail: &AuditTrail, head: Option<&str>) -> Result<AuditTold, String> {
     let head = match head {
-        Some(text) => Some(Head::parse(text).ok_or("the head is not understood")?),
+        Some(text) => Some(TrailHead::parse(text).ok_or("the head is not understood")?),
         None => None,
     };
-    let event = audit::Event::of_command(Action::AuditVerify, system_clock()(), "hcert audit verify");
+    let event = audit::AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), "hcert audit verify");
     trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
     let verified = trail.verify(head)?;
     Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 
 /// Builds the index again, and tells how far it is some times a second. It is done also when nobody listens any more.
-fn reindex(engine: &Engine, trail: &Log, out: &mut (impl Write + Send)) -> Result<u64, String> {
-    bulk::write_down(trail, Action::IndexRebuild, "hcert reindex", None, None)?;
+fn reindex(engine: &Engine, trail: &AuditTrail, out: &mut (impl Write + Send)) -> Result<u64, String> {
+    bulk::write_down(trail, AuditAction::IndexRebuild, "hcert reindex", None, None)?;
     let mut told = Instant::now();
     let mut is_heard = true;
     engine.reindex(&mut |at, of| {
         if is_heard && told.elapsed() >= Duration::from_millis(200) {
             told = Instant::now();
-            is_heard = send(out, &Step::At { at: at.0, of: of.0 }).is_ok();
+            is_heard = send(out, &CommandProgress::At { at: at.0, of: of.0 }).is_ok();
         }
     })
 }
@@ -308,20 +325,20 @@ fn reindex(engine: &Engine, trail: &Log, out: &mut (impl Write + Send)) -> Resul
 /// Sends what an import tells, and how it ended.
 fn report(
     out: &mut impl Write,
-    import: impl FnOnce(&mut dyn FnMut(Event)) -> Result<Progress, String>,
+    import: impl FnOnce(&mut dyn FnMut(BulkEvent)) -> Result<BulkProgress, String>,
 ) -> io::Result<()> {
     let mut failed = None;
     let done = import(&mut |event| failed = send(out, &event).err());
     match failed {
         Some(error) => Err(error),
-        None => send(out, &done.map_or_else(|problem| Event::Failed { problem }, Event::Done)),
+        None => send(out, &done.map_or_else(|problem| BulkEvent::Failed { problem }, BulkEvent::Done)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::socket::Connection;
+    use crate::socket::CommandConnection;
 
     /// What a client reads of a server that is sent these bytes, and then nothing.
     fn refusal(sent: &'static [u8], times: usize, time: Duration) -> String {
@@ -334,7 +351,7 @@ mod tests {
         drop((lines, server));
         writing.join().unwrap();
         let mut line = String::new();
-        Connection::new(client).lines().unwrap().read_line(&mut line).unwrap_err().to_string()
+        CommandConnection::new(client).lines().unwrap().read_line(&mut line).unwrap_err().to_string()
     }
 
     /// What was seen: a line of 1 GiB took 2 GB of memory.
@@ -356,7 +373,7 @@ mod tests {
         drop(client);
         let mut lines = BufReader::new(server.try_clone().unwrap());
         let asked = request(&server, &mut lines, Duration::from_secs(60)).unwrap();
-        assert_eq!(asked, Ok(Request::Import { stop_at_bad: true }));
+        assert_eq!(asked, Ok(CommandRequest::Import { stop_at_bad: true }));
         assert_eq!(server.read_timeout().unwrap(), None);
         assert_eq!(lines.lines().map(Result::unwrap).collect::<Vec<_>>(), ["{}"]);
     }

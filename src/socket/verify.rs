@@ -5,24 +5,24 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::Connection;
+use super::CommandConnection;
 use super::line::send;
-use crate::audit::{Action, Log};
+use crate::audit::{AuditAction, AuditTrail};
 use crate::bulk;
 use certificate::Names;
-use engine::{Engine, Verified, Verifying};
+use engine::{Engine, VerifyReport, Verifying};
 
 /// What the server sends, one a line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Told {
+enum VerifyMessage {
     At {
         part: String,
         at: u64,
         of: u64,
     },
     /// Nothing follows.
-    Done(Box<Verified>),
+    Done(Box<VerifyReport>),
     Failed {
         problem: String,
     },
@@ -35,34 +35,35 @@ const TELL: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The command is gone: the check ends with it.
-pub(super) fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names) -> io::Result<()> {
+pub(super) fn answer(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, names: &Names) -> io::Result<()> {
     let (mut told, mut part, mut is_heard) = (Instant::now(), "", true);
     let mut report = |at: &Verifying| {
         if is_heard && (part != at.part || told.elapsed() >= TELL) {
             (told, part) = (Instant::now(), at.part);
-            is_heard = send(out, &Told::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();
+            is_heard = send(out, &VerifyMessage::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();
         }
     };
-    let done = bulk::write_down(trail, Action::StoreVerify, "hcert verify", None, None)
+    let done = bulk::write_down(trail, AuditAction::StoreVerify, "hcert verify", None, None)
         .and_then(|()| bulk::verify(engine, || trail.verify(None).map(Some), false, names, &mut report));
-    let end = done.map_or_else(|problem| Told::Failed { problem }, |verified| Told::Done(Box::new(verified)));
+    let end = done
+        .map_or_else(|problem| VerifyMessage::Failed { problem }, |verified| VerifyMessage::Done(Box::new(verified)));
     send(out, &end)
 }
 
-impl Connection {
+impl CommandConnection {
     /// What a check of the server found; `report` is told part, place and end.
     ///
     /// # Errors
     /// It could not be checked, or the server broke off, in words.
-    pub fn receive_verified(&self, report: &mut dyn FnMut(&str, u64, u64)) -> Result<Verified, String> {
+    pub fn receive_verified(&self, report: &mut dyn FnMut(&str, u64, u64)) -> Result<VerifyReport, String> {
         let lines = self.lines().map_err(|error| error.to_string())?;
         for line in lines.lines() {
             let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
             let told = serde_json::from_str(&line);
             match told.map_err(|error| format!("the server's answer is not understood: {error}"))? {
-                Told::At { part, at, of } => report(&part, at, of),
-                Told::Done(verified) => return Ok(*verified),
-                Told::Failed { problem } => return Err(problem),
+                VerifyMessage::At { part, at, of } => report(&part, at, of),
+                VerifyMessage::Done(verified) => return Ok(*verified),
+                VerifyMessage::Failed { problem } => return Err(problem),
             }
         }
         Err("the server closed the connection before it was done".to_owned())

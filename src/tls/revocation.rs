@@ -22,7 +22,7 @@ pub(super) const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clients {
+pub struct ClientCertificatePolicy {
     /// PEM; authorities that their certificates may come from.
     pub authorities: PathBuf,
     /// Whether every client must show a certificate.
@@ -69,7 +69,7 @@ fn in_file(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, St
         .map_err(|error| unusable(path, &error))
 }
 
-impl Clients {
+impl ClientCertificatePolicy {
     /// Verifies certificates of these authorities that no list names. A list past its next update refuses every certificate it is asked
     /// about.
     ///
@@ -88,15 +88,15 @@ impl Clients {
         let files = || std::iter::once(&self.authorities).chain(&self.revoked).map(|path| path.display().to_string());
         let verifier =
             verifier.build().map_err(|error| format!("{}: {error}", files().collect::<Vec<_>>().join(", ")))?;
-        Ok(Arc::new(Verifier(verifier)))
+        Ok(Arc::new(LoggingVerifier(verifier)))
     }
 }
 
 /// Names in the log the certificates that are refused because of the lists.
 #[derive(Debug)]
-struct Verifier(Arc<dyn ClientCertVerifier>);
+struct LoggingVerifier(Arc<dyn ClientCertVerifier>);
 
-impl ClientCertVerifier for Verifier {
+impl ClientCertVerifier for LoggingVerifier {
     fn verify_client_cert(
         &self,
         own: &CertificateDer<'_>,

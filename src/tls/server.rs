@@ -13,7 +13,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
 use super::file::{contents, unusable};
-use super::revocation::{self, Clients};
+use super::revocation::{self, ClientCertificatePolicy};
 use super::validity::{self, Validity};
 use crate::tls::limits::TLS_FILE_BYTES_MAX;
 
@@ -22,7 +22,7 @@ const TLS_WARN_DAYS: i64 = 14;
 
 /// Which files, and what is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TlsOptions {
     /// PEM; the service's own certificate first.
     pub certificate: PathBuf,
     pub key: PathBuf,
@@ -31,31 +31,31 @@ pub struct Options {
     /// Whether HTTP/2 is offered beside HTTP/1.1.
     pub http2: bool,
     /// `None`: clients are not asked for certificates.
-    pub clients: Option<Clients>,
+    pub clients: Option<ClientCertificatePolicy>,
 }
 
 /// Certificate and key that connections are offered now.
 pub struct Presented {
-    options: Options,
-    current: Mutex<Current>,
+    options: TlsOptions,
+    current: Mutex<CurrentTls>,
 }
 
-struct Current {
+struct CurrentTls {
     settings: Arc<ServerConfig>,
     validity: Option<Validity>,
     /// Revocation lists: the file, and when its next one is due in seconds since 1970.
     lists: Vec<(PathBuf, i64)>,
     /// Of the files when they were last read.
-    stamps: Vec<Stamp>,
+    stamps: Vec<TlsFileState>,
     problem: Option<String>,
 }
 
 /// What tells that a file changed.
-type Stamp = Option<(i64, i64, u64, u64)>;
+type TlsFileState = Option<(i64, i64, u64, u64)>;
 
 /// What health tells of it. Times are seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct TlsStatus {
     pub not_before: Option<i64>,
     pub not_after: Option<i64>,
     /// Why the files as they are now cannot be used; connections are offered those read before.
@@ -66,7 +66,7 @@ pub struct Status {
 
 /// What a look at the files found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum FileCheck {
     Unchanged,
     Renewed,
     /// They cannot be used; why.
@@ -78,7 +78,7 @@ impl Presented {
     ///
     /// # Errors
     /// Which file cannot be used, and why.
-    pub fn open(options: Options) -> Result<Arc<Presented>, String> {
+    pub fn open(options: TlsOptions) -> Result<Arc<Presented>, String> {
         let current = read(&options)?;
         Ok(Arc::new(Presented { options, current: Mutex::new(current) }))
     }
@@ -89,27 +89,27 @@ impl Presented {
     }
 
     /// Reads the files again if they changed, if they could not be used the last time, or if it is `asked` for.
-    pub fn look(&self, asked: bool) -> Looked {
+    pub fn look(&self, asked: bool) -> FileCheck {
         {
             let current = self.current();
             if !asked && current.problem.is_none() && current.stamps == stamps(&self.options) {
-                return Looked::Unchanged;
+                return FileCheck::Unchanged;
             }
         }
         match read(&self.options) {
             Ok(read) => {
                 *self.current() = read;
-                Looked::Renewed
+                FileCheck::Renewed
             }
             Err(problem) => {
                 let before = self.current().problem.replace(problem.clone());
-                if before.as_ref() == Some(&problem) { Looked::Unchanged } else { Looked::Failed(problem) }
+                if before.as_ref() == Some(&problem) { FileCheck::Unchanged } else { FileCheck::Failed(problem) }
             }
         }
     }
 
     /// `now` in seconds since 1970.
-    pub fn status(&self, now: i64) -> Status {
+    pub fn status(&self, now: i64) -> TlsStatus {
         let current = self.current();
         let mut warnings = Vec::new();
         let certificate = self.options.certificate.display();
@@ -130,7 +130,7 @@ impl Presented {
             let path = path.display();
             warnings.push(format!("the revocation list in {path} has expired; clients of its authority are refused"));
         }
-        Status {
+        TlsStatus {
             not_before: current.validity.map(|validity| validity.not_before),
             not_after: current.validity.map(|validity| validity.not_after),
             last_problem: current.problem.clone(),
@@ -138,7 +138,7 @@ impl Presented {
         }
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentTls> {
         self.current.lock().expect("no holder of this lock can panic")
     }
 }
@@ -149,7 +149,7 @@ impl fmt::Debug for Presented {
     }
 }
 
-fn read(options: &Options) -> Result<Current, String> {
+fn read(options: &TlsOptions) -> Result<CurrentTls, String> {
     // Before the contents: a file that is written meanwhile is read once more.
     let stamps = stamps(options);
     let chain = certificates(&options.certificate)?;
@@ -175,14 +175,14 @@ fn read(options: &Options) -> Result<Current, String> {
     let protocols: &[&[u8]] = if options.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
     settings.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let lists = lists.into_iter().map(|list| (list.path, list.next_update)).collect();
-    Ok(Current { settings: Arc::new(settings), validity, lists, stamps, problem: None })
+    Ok(CurrentTls { settings: Arc::new(settings), validity, lists, stamps, problem: None })
 }
 
 /// Reads the revocation lists of clients' certificates, if there are any, as the start of the service does.
 ///
 /// # Errors
 /// Which list cannot be used, and why. Files of authorities are not judged here.
-pub(crate) fn check_lists(clients: &Clients) -> Result<(), String> {
+pub(crate) fn check_lists(clients: &ClientCertificatePolicy) -> Result<(), String> {
     let lists = revocation::lists(&clients.revoked)?;
     match authorities(&clients.authorities) {
         Ok(authorities) => clients.verifier(authorities, &lists).map(drop),
@@ -205,7 +205,7 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     if read.is_empty() { Err(unusable(path, &"it holds no certificate")) } else { Ok(read) }
 }
 
-fn stamps(options: &Options) -> Vec<Stamp> {
+fn stamps(options: &TlsOptions) -> Vec<TlsFileState> {
     let clients =
         options.clients.iter().flat_map(|clients| std::iter::once(&clients.authorities).chain(&clients.revoked));
     let paths = [&options.certificate, &options.key].into_iter().chain(clients);

@@ -2,8 +2,8 @@
 //! of, and takes the body that it names.
 
 use base::metrics::Readings;
-use hcert::interaction::table::{Row, Told};
-use hcert::interaction::{Content, DefinitionKind, INTERACTIONS, Verb};
+use hcert::interaction::table::{InteractionRow, StatementEntry};
+use hcert::interaction::{BodyContent, DefinitionKind, INTERACTIONS, Verb};
 use serde_json::{Value, json};
 
 use crate::body::Body;
@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::told::Told as Answered;
 
 /// The paths of a row: with things that are there, and once for each type where it stands for several.
-fn paths(row: &Row) -> Vec<String> {
+fn paths(row: &InteractionRow) -> Vec<String> {
     let id = match row.resource() {
         "Patient" => "200",
         "Composition" | "AuditEvent" => "1",
@@ -25,15 +25,15 @@ fn paths(row: &Row) -> Vec<String> {
 }
 
 /// Asks with a body that the row takes and that nobody can do anything with.
-async fn ask(server: &Server, row: &Row, path: &str, token: Option<&str>) -> Answered {
+async fn ask(server: &Server, row: &InteractionRow, path: &str, token: Option<&str>) -> Answered {
     let mut asked = server.ask(row.method.name(), path);
     if let Some(token) = token {
         asked = asked.header("Authorization", token);
     }
     match row.body {
         None => asked.await,
-        Some(Content::Resource) => asked.body_as(Some("application/fhir+json"), "{}").await,
-        Some(Content::Form) => asked.body_as(Some("application/x-www-form-urlencoded"), "_count=0").await,
+        Some(BodyContent::Resource) => asked.body_as(Some("application/fhir+json"), "{}").await,
+        Some(BodyContent::Form) => asked.body_as(Some("application/x-www-form-urlencoded"), "_count=0").await,
     }
 }
 
@@ -89,8 +89,8 @@ async fn every_row_that_takes_a_body_takes_no_other() {
     for row in INTERACTIONS {
         let other = match row.body {
             None => continue,
-            Some(Content::Resource) => "application/x-www-form-urlencoded",
-            Some(Content::Form) => "application/fhir+json",
+            Some(BodyContent::Resource) => "application/x-www-form-urlencoded",
+            Some(BodyContent::Form) => "application/fhir+json",
         };
         for path in paths(row) {
             server.ask(row.method.name(), &path).body_as(Some(other), "{}").await.expect(415);
@@ -111,11 +111,13 @@ async fn the_statement_tells_of_every_row_and_of_nothing_else() {
         told += interactions.len() + operations.len();
         let kind = resource["type"].as_str().expect("a type");
         let is_definition = DefinitionKind::ALL.iter().any(|known| known.name() == kind);
-        let of = |row: &&Row| row.resource() == kind || is_definition && row.resource() == "{definition}";
+        let of = |row: &&InteractionRow| row.resource() == kind || is_definition && row.resource() == "{definition}";
         for row in INTERACTIONS.iter().filter(of) {
             match row.told {
-                Some(Told::Interaction(code, _)) => assert!(interactions.contains(&json!(code)), "{}", row.path),
-                Some(Told::Operation(name, ..)) => assert!(operations.contains(&json!(name)), "{}", row.path),
+                Some(StatementEntry::Interaction(code, _)) => {
+                    assert!(interactions.contains(&json!(code)), "{}", row.path);
+                }
+                Some(StatementEntry::Operation(name, ..)) => assert!(operations.contains(&json!(name)), "{}", row.path),
                 None => continue,
             }
             rows += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use hcert::audit::Action;
+use hcert::audit::AuditAction;
 use hcert::config::AccessMode;
 use http_body_util::Full;
 use hyper::Request;
@@ -29,7 +29,7 @@ fn draft_by_code() -> Body {
 }
 
 /// Whether the newest event is found by id and by code, and what was done.
-fn is_found(server: &Server) -> (Action, bool, bool) {
+fn is_found(server: &Server) -> (AuditAction, bool, bool) {
     let event = server.events().pop().expect("an event");
     (event.action, server.concerns(&event, ID), server.concerns(&event, CODE))
 }
@@ -133,7 +133,7 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
     }
     // A new action is either about persons, and stands above, or it is added here.
     let of_nobody = ["token.issue", "token.refused", "definition.read", "clock.wrong", "clock.right", "unknown"];
-    let is_of_commands = |action: &Action| {
+    let is_of_commands = |action: &AuditAction| {
         let name = action.name();
         let groups = [
             "audit.accept",
@@ -149,7 +149,7 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
             groups.iter().chain(&["store.", "bulk.", "patients.", "terminology.", "clock.", "log.", "service."]);
         groups.into_iter().any(|group| name.starts_with(group))
     };
-    for action in Action::ALL.iter().filter(|action| !is_of_commands(action)) {
+    for action in AuditAction::ALL.iter().filter(|action| !is_of_commands(action)) {
         let name = action.name();
         assert!(met.contains(name) || of_nobody.contains(&name), "no request of {name} is tested");
     }

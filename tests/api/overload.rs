@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll};
 use std::time::Duration;
 
-use hcert::interaction::{Context, Interaction, Subset, Verb};
+use hcert::interaction::{Interaction, RequestContext, Subset, Verb};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Bytes, Frame};
@@ -132,7 +132,7 @@ async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
 
 #[tokio::test]
 async fn a_client_that_is_too_fast_is_throttled_and_written_down() {
-    let throttled = |door: &mut hcert::http::Settings| {
+    let throttled = |door: &mut hcert::http::HttpSettings| {
         door.uncounted.clear();
         door.requests_per_second = 1;
     };
@@ -271,11 +271,12 @@ async fn a_large_certificate_lives_as_others_do() {
     server.post("Composition", large).await.expect(201);
     server.create(Body::draft()).await;
     let service = server.door();
-    let bytes = |interaction, context: &Context| service.service().stored_bytes(&interaction, context);
+    let bytes = |interaction, context: &RequestContext| service.service().stored_bytes(&interaction, context);
     let asked = |verb, path: &str| {
         Interaction::find(verb, &path.split('/').collect::<Vec<_>>()).expect("a path of the service")
     };
-    let (whole, part) = (Context::default(), Context { subset: Subset::Summary, ..Context::default() });
+    let (whole, part) =
+        (RequestContext::default(), RequestContext { subset: Subset::Summary, ..RequestContext::default() });
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
         let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
         let at = |verb, below: &str| asked(verb, &format!("Composition/{id}{below}"));

@@ -14,8 +14,8 @@ use engine::{self, Clock, Engine, MemoryLog, QuickRepair};
 use fhir::date_time;
 use hcert::access::Tokens;
 use hcert::access::rights::{BUILT_IN, Permissions};
-use hcert::access::token::{Order, issue_in};
-use hcert::audit::{self, Event, Log, Order as Sequence};
+use hcert::access::token::{TokenOrder, issue_in};
+use hcert::audit::{self, AuditEvent, AuditTrail, EventOrder as Sequence};
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::{AccessMode, Config};
 use hcert::http;
@@ -46,19 +46,19 @@ pub(crate) const REQUEST_ID: &str = "request-1";
 /// Made once: making one takes as long as a whole test.
 static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder for the key");
-    let order = Order { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..Order::default() };
+    let order = TokenOrder { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenOrder::default() };
     issue_in(folder.path(), &Config::default(), &order, 0).expect("a folder can be written");
     std::fs::read(folder.path().join("developer-key.pem")).expect("the key was made")
 });
 
 /// A whole service. Every change of the store is made one second after the one before.
 pub(crate) struct Server {
-    http: Arc<http::Server<Service>>,
+    http: Arc<http::HttpServer<Service>>,
     engine: Arc<Engine>,
     rulebook: Arc<Rulebook>,
     clock: Arc<AtomicI64>,
     writer: Arc<Mutex<()>>,
-    audit: Arc<Log>,
+    audit: Arc<AuditTrail>,
     /// What rewrites the names that tests and the server use.
     pub names: foreign::Names,
     _folder: TempDir,
@@ -112,7 +112,7 @@ impl Server {
     pub(crate) async fn with_door(
         moment: &str,
         change: impl FnOnce(&mut Config),
-        change_door: impl FnOnce(&mut http::Settings),
+        change_door: impl FnOnce(&mut http::HttpSettings),
     ) -> Server {
         let mut config = Config::default();
         foreign::set(&mut config);
@@ -135,12 +135,12 @@ impl Server {
         });
         let standing: Clock = Arc::new(move || standing.load(Ordering::SeqCst));
         let witness = Arc::new(Witnessing::default());
-        let options = engine::Options {
+        let options = engine::EngineOptions {
             folder: folder.path().join("data"),
             cache_bytes: 8 * 1024 * 1024,
             quick_repair: QuickRepair::Off,
             purpose: None,
-            names: engine::Names(config.namespaces.pairs()),
+            names: engine::FolderNames(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: Some(witness.clone()),
             metrics: base::metrics::Metrics::new(),
@@ -148,15 +148,16 @@ impl Server {
             elapsed: standing.clone(),
         };
         let engine = Arc::new(log::open(options, &MemoryLog::default()));
-        let audit = Arc::new(Log::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
+        let audit = Arc::new(AuditTrail::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
         witness.tell(audit.clone());
-        let mut door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+        let mut door =
+            http::HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let data = folder.path().join("data");
         std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
         door.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
         door.tls = http::present(&config.tls).expect("files of TLS");
         change_door(&mut door);
-        let settings = interaction::Settings {
+        let settings = interaction::ServiceSettings {
             names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: COUNT_DEFAULT, max: config.search.count_max },
@@ -177,7 +178,7 @@ impl Server {
         let policy =
             Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
-        let http = http::Server::new(service, door);
+        let http = http::HttpServer::new(service, door);
         Server { http, engine, rulebook, clock, writer, audit, names, _folder: folder }
     }
 
@@ -268,17 +269,17 @@ impl Server {
     }
 
     /// Every event of the audit trail, the oldest first.
-    pub(crate) fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<AuditEvent> {
         let events = self.audit.trail().expect("a trail").events(Sequence::OldestFirst, i64::MIN..=i64::MAX);
         events.map(|event| event.expect("a readable trail").1).collect()
     }
 
     /// Whether an event concerns somebody, by id or by personal code: what an export and a search for audit events ask.
-    pub(crate) fn concerns(&self, event: &Event, asked: &str) -> bool {
+    pub(crate) fn concerns(&self, event: &AuditEvent, asked: &str) -> bool {
         let names = &self.http.service().settings().names;
         let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
         let mut patients = interaction::PatientsOf::new(&self.engine);
-        let wanted = hcert::audit::Wanted { patients: vec![known], ..hcert::audit::Wanted::default() };
+        let wanted = hcert::audit::EventFilter { patients: vec![known], ..hcert::audit::EventFilter::default() };
         wanted.matches(event, &mut |id, version| patients.of(id, version))
     }
 
@@ -288,7 +289,7 @@ impl Server {
     }
 
     /// The door itself, for requests that run beside each other.
-    pub(crate) fn door(&self) -> Arc<http::Server<Service>> {
+    pub(crate) fn door(&self) -> Arc<http::HttpServer<Service>> {
         Arc::clone(&self.http)
     }
 
@@ -384,8 +385,8 @@ fn set_clock(clock: &AtomicI64, engine: &Engine, moment: i64) {
     }
 }
 
-fn trail(folder: &Path, clock: Clock) -> audit::Options {
-    audit::Options { folder: folder.join("data"), file_bytes: 256 * 1024, keep_from: Arc::new(|| None), clock }
+fn trail(folder: &Path, clock: Clock) -> audit::TrailOptions {
+    audit::TrailOptions { folder: folder.join("data"), file_bytes: 256 * 1024, keep_from: Arc::new(|| None), clock }
 }
 
 impl Listening {

@@ -30,12 +30,12 @@ fn place() -> Place {
     // The patients that ship are stored by the first start.
     assert!(Process::start(&place.path("data")).stop().success());
     let config = Config::default();
-    let options = engine::Options {
+    let options = engine::EngineOptions {
         folder: place.path("data"),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
         purpose: None,
-        names: engine::Names(config.namespaces.pairs()),
+        names: engine::FolderNames(config.namespaces.pairs()),
         unique_number: false,
         witness: None,
         metrics: base::metrics::Metrics::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hcert::cli::limits::OPEN_FILES_RESERVED;
 use hcert::config::{AccessMode, Config};
-use hcert::http::Settings;
+use hcert::http::HttpSettings;
 use hcert::management::limits::LIVE_BEATS_MISSED_MAX;
 
 use super::Place;
@@ -45,7 +45,7 @@ fn words(form: &str) -> Vec<String> {
 #[test]
 fn the_settings_that_are_packed_are_taken_and_serve_nobody_who_does_not_exist() {
     let config = packed();
-    let settings = Settings::new(&config, config.server.listen.parse().unwrap()).unwrap();
+    let settings = HttpSettings::new(&config, config.server.listen.parse().unwrap()).unwrap();
     assert!(settings.needs_token && !settings.is_developer, "strangers are kept out");
     assert!(config.tls.is_on() && !config.server.plain_behind_proxy, "nothing goes in clear");
     assert!(config.registry.samples == Some(false));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use engine::Verified;
+use engine::VerifyReport;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value, WriteTransaction};
 
 use super::Folder;
@@ -54,7 +54,7 @@ fn remove<'k, K: Key + 'static, V: Value + 'static>(
     assert!(removed.is_some(), "the row was there");
 }
 
-fn tells(verified: &Verified, part: &str, text: &str) -> bool {
+fn tells(verified: &VerifyReport, part: &str, text: &str) -> bool {
     verified.problems.iter().any(|problem| problem.part == part && problem.text.contains(text))
 }
 

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use base::metrics::Metrics;
-use engine::{Engine, Names, Options, QuickRepair, Verified, elapsed_clock, system_clock};
+use engine::{Engine, EngineOptions, FolderNames, QuickRepair, VerifyReport, elapsed_clock, system_clock};
 use hcert::config::Config;
 use tempfile::TempDir;
 
@@ -55,13 +55,13 @@ impl Folder {
         self.path("data/store.redb")
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> EngineOptions {
+        EngineOptions {
             folder: self.data(),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
             purpose: None,
-            names: Names(Config::default().namespaces.pairs()),
+            names: FolderNames(Config::default().namespaces.pairs()),
             unique_number: false,
             witness: None,
             metrics: Metrics::new(),
@@ -71,7 +71,7 @@ impl Folder {
     }
 
     /// What a check finds.
-    fn verified(&self) -> Verified {
+    fn verified(&self) -> VerifyReport {
         let engine = Engine::look(self.options()).unwrap();
         let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         engine.close();

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use engine::{Engine, MemoryLog, Options};
+use engine::{Engine, EngineOptions, MemoryLog};
 
 static IS_IN_MEMORY: LazyLock<bool> = LazyLock::new(|| match std::env::var("HCERT_TEST_LOG").as_deref() {
     Err(_) => false,
@@ -11,7 +11,7 @@ static IS_IN_MEMORY: LazyLock<bool> = LazyLock::new(|| match std::env::var("HCER
 });
 
 /// Opens the store of a test, which is there again when it is opened with the same folder and the same map.
-pub(crate) fn open(options: Options, memory: &MemoryLog) -> Engine {
+pub(crate) fn open(options: EngineOptions, memory: &MemoryLog) -> Engine {
     match *IS_IN_MEMORY {
         true => Engine::open_in_memory(options, memory),
         false => Engine::open(options),

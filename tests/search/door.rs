@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 
 /// A server over an engine. Requests may come from many threads at once.
 pub(crate) struct Door {
-    server: Arc<http::Server<Service>>,
+    server: Arc<http::HttpServer<Service>>,
     runtime: Runtime,
 }
 
@@ -57,7 +57,7 @@ impl Door {
     pub(crate) fn new(engine: &Arc<Engine>, clock: Clock) -> Door {
         let config = Config::default();
         let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
-        let settings = interaction::Settings {
+        let settings = interaction::ServiceSettings {
             names: Names::default(),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts::default(),
@@ -70,7 +70,7 @@ impl Door {
         let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
         let service = Service::new(engine.clone(), registry, Policy::default(), rulebook, settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
+        Door { server: http::HttpServer::new(service, http::HttpSettings::new(&config, address).unwrap()), runtime }
     }
 
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use certificate::search::Page;
+use certificate::search::SearchPage;
 use certificate::{Id, Version};
 use engine::SearchError;
 use hcert::corpus::Corpus;
@@ -26,7 +26,7 @@ struct Seen {
     order: Order,
     page: u64,
     count: u32,
-    found: Page,
+    found: SearchPage,
 }
 
 const WRITERS: u64 = 3;
@@ -259,7 +259,7 @@ impl Writer<'_> {
         assert_eq!((found.total, found.hits.len()), (0, 0), "{id} was deleted");
     }
 
-    fn look(&mut self, id: u64) -> Page {
+    fn look(&mut self, id: u64) -> SearchPage {
         let (questions, order) = (vec![Question::id(id)], newest_first());
         let found = self.store.find(&questions, &order, 1, 5);
         self.seen.push(Seen { questions, order, page: 1, count: 5, found: found.clone() });

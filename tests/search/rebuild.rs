@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Form, Term};
-use certificate::search::{Page, Query, Sort, SortKey};
+use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::{EngineQuery, SearchPage, Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};
 use certificate::{Id, Stamp, State, Version};
-use engine::{Content, Engine, Import, Imported, SearchError, Who, Write};
+use engine::{Actor, Engine, Imported, ImportedVersion, SearchError, VersionContent, Write};
 
 use crate::store::{DEADLINE, Store};
 
@@ -25,7 +25,7 @@ const VERSIONS: u64 = 18_000;
 const PATIENTS: u64 = 40;
 
 fn row(subject: &str, class: u64, title: &str) -> Row {
-    let coding = Coding { system: None, code: Some(format!("category-{class}").into()) };
+    let coding = ClassCoding { system: None, code: Some(format!("category-{class}").into()) };
     Row {
         class: Arc::new(Class {
             state: State::Draft,
@@ -43,7 +43,7 @@ fn row(subject: &str, class: u64, title: &str) -> Row {
 }
 
 fn about(subject: &str) -> Term {
-    Term::new(Field::Subject, Form::Code, subject)
+    Term::new(Field::Subject, TermForm::Code, subject)
 }
 
 fn patient(number: u64) -> String {
@@ -51,12 +51,12 @@ fn patient(number: u64) -> String {
 }
 
 /// Certificates of four changes: the first version of three and then the second of the first of them.
-fn versions() -> impl Iterator<Item = Import> {
+fn versions() -> impl Iterator<Item = ImportedVersion> {
     (0..VERSIONS).map(|change| {
         let (group, at) = (change / 4, change % 4);
         let (number, version) = if at == 3 { (group * 3, 2) } else { (group * 3 + at, 1) };
         let row = row(&patient(number + u64::from(version)), 0, &format!("Tõend {}", number % 7));
-        Import {
+        ImportedVersion {
             id: Id::new(number + 1).unwrap(),
             version: Version::new(version).unwrap(),
             // Now and then the clock goes back.
@@ -73,9 +73,9 @@ fn current(subject: u64) -> u64 {
         as u64
 }
 
-fn query(filter: Filter) -> Query {
+fn query(filter: Filter) -> EngineQuery {
     let sort = vec![Sort { key: SortKey::LastUpdated, descending: true }];
-    Query { filter, sort, page: 1, count: 20 }
+    EngineQuery { filter, sort, page: 1, count: 20 }
 }
 
 /// What creates and searches see while the index is not there, and after.
@@ -94,13 +94,13 @@ impl Traffic<'_> {
     fn create(&self) {
         while !self.stop.load(Ordering::Acquire) {
             let number = self.created.load(Ordering::Acquire);
-            let content = Content {
+            let content = VersionContent {
                 trigger: Trigger::Create,
                 brings: Need::Preliminary,
                 tail: br#"},"status":"preliminary"}"#.to_vec(),
                 // Batch after batch brings classes that nobody has seen before; a store takes no more than a thousand of them.
                 row: row("Patient/new", 1 + number / 4 % 900, "Uus"),
-                who: Who::default(),
+                who: Actor::default(),
                 subject: None,
             };
             self.engine
@@ -156,7 +156,7 @@ fn under_traffic(engine: &Engine, created: &AtomicU64) -> u64 {
 }
 
 fn everything_is_there(engine: &Engine, created: u64) {
-    let total = |filter: Filter| -> Page { engine.search(&query(filter)).unwrap() };
+    let total = |filter: Filter| -> SearchPage { engine.search(&query(filter)).unwrap() };
     assert_eq!(total(Filter::All(vec![])).total, VERSIONS / 4 * 3 + created);
     for subject in 0..PATIENTS {
         let of = Filter::Term(about(&format!("Patient/{subject}")));
@@ -173,7 +173,7 @@ fn a_lost_index_is_built_in_the_background() {
     let mut store = Store::new();
     let mut import = versions();
     loop {
-        let batch: Vec<Import> = import.by_ref().take(2_000).collect();
+        let batch: Vec<ImportedVersion> = import.by_ref().take(2_000).collect();
         if batch.is_empty() {
             break;
         }

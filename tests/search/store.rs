@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use certificate::Names;
 use certificate::search::paging::Counts;
-use certificate::search::query::{Found, Search, Settings};
+use certificate::search::query::{CompositionSearch, PatientIds, ReadingLimits};
 use certificate::search::seal::SealKey;
-use certificate::search::{Page, Query};
+use certificate::search::{EngineQuery, SearchPage};
 use engine::{self, Engine, MemoryLog, QuickRepair, SearchError};
-use hcert::bulk::{self, Event, ImportOptions};
+use hcert::bulk::{self, BulkEvent, ImportOptions};
 use hcert::interaction::Rulebook;
 use tempfile::TempDir;
 
@@ -64,9 +64,9 @@ impl Store {
     }
 
     /// Imports lines; every one of them is taken.
-    pub(crate) fn import(&self, lines: &str) -> bulk::Progress {
+    pub(crate) fn import(&self, lines: &str) -> bulk::BulkProgress {
         let mut report = |event| {
-            if let Event::BadLine { line, problem } = event {
+            if let BulkEvent::BadLine { line, problem } = event {
                 panic!("line {line}: {problem}\n{}", lines.lines().nth(line as usize - 1).unwrap_or_default());
             }
         };
@@ -84,19 +84,19 @@ impl Store {
         }
     }
 
-    pub(crate) fn find(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Page {
+    pub(crate) fn find(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> SearchPage {
         find(&self.engine, questions, order, page, count).expect("the index is there")
     }
 }
 
 fn open(folder: &TempDir, now: &Arc<AtomicI64>, memory: &MemoryLog) -> Arc<Engine> {
     let (now, passed) = (now.clone(), now.clone());
-    let options = engine::Options {
+    let options = engine::EngineOptions {
         folder: folder.path().join("data"),
         cache_bytes: 16 << 20,
         quick_repair: QuickRepair::Auto,
         purpose: None,
-        names: engine::Names::default(),
+        names: engine::FolderNames::default(),
         unique_number: false,
         witness: None,
         metrics: base::metrics::Metrics::new(),
@@ -121,8 +121,8 @@ pub(crate) fn parameters(questions: &[Question], order: &Order, page: u64, count
 }
 
 /// From parameters to what the engine runs.
-pub(crate) fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, count: u32) -> Query {
-    let settings = Settings {
+pub(crate) fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, count: u32) -> EngineQuery {
+    let settings = ReadingLimits {
         base_url: BASE_URL,
         names: &Names::default(),
         count: Counts::default(),
@@ -135,8 +135,9 @@ pub(crate) fn query(engine: &Engine, questions: &[Question], order: &Order, page
         narrowed: false,
     };
     let parameters = parameters(questions, order, page, count);
-    let search = Search::parse(&parameters, &settings).unwrap_or_else(|refused| panic!("{parameters:?}: {refused:?}"));
-    let found: Found = questions.iter().flat_map(|question| question.patients.iter().cloned()).collect();
+    let search = CompositionSearch::parse(&parameters, &settings)
+        .unwrap_or_else(|refused| panic!("{parameters:?}: {refused:?}"));
+    let found: PatientIds = questions.iter().flat_map(|question| question.patients.iter().cloned()).collect();
     search.query(&found)
 }
 
@@ -146,11 +147,11 @@ pub(crate) fn find(
     order: &Order,
     page: u64,
     count: u32,
-) -> Result<Page, SearchError> {
+) -> Result<SearchPage, SearchError> {
     engine.search(&query(engine, questions, order, page, count))
 }
 
 /// Ids and versions of a page.
-pub(crate) fn hits(page: &Page) -> Vec<(u64, u32)> {
+pub(crate) fn hits(page: &SearchPage) -> Vec<(u64, u32)> {
     page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect()
 }

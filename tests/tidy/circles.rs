@@ -74,6 +74,19 @@ impl Crate {
         self.0.insert(place, module);
     }
 
+    /// The types it defines, each with its file. Those inside functions stay there.
+    pub(crate) fn types(self) -> impl Iterator<Item = (String, PathBuf)> {
+        let is_type = |name: &String| {
+            name.starts_with(|first: char| first.is_ascii_uppercase())
+                && name.contains(|other: char| other.is_ascii_lowercase())
+        };
+        let of = move |module: Module| {
+            let Module { file, defined, .. } = module;
+            defined.into_iter().filter(is_type).map(move |name| (name, file.clone()))
+        };
+        self.0.into_values().flat_map(of)
+    }
+
     /// Which file names which.
     pub(crate) fn arrows(&self) -> Arrows {
         let mut arrows = Arrows::new();

@@ -3,7 +3,7 @@
 
 mod circles;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -124,6 +124,26 @@ fn no_file_is_in_a_circle_with_others() {
     let circles = |root: &&str| circles::circles(&circles::Crate::read(Path::new(root)).arrows());
     let told: Vec<String> = CRATES.iter().flat_map(circles).map(|circle| circle.join("\n  ")).collect();
     assert!(told.is_empty(), "{} circles:\n\n{}", told.len(), told.join("\n\n"));
+}
+
+/// A reader who meets a name knows which type it is, in every crate. Types that only tests have do not count.
+#[test]
+fn each_type_has_a_name_of_its_own() {
+    let mut places = BTreeMap::<String, Vec<PathBuf>>::new();
+    for root in CRATES {
+        for (name, file) in circles::Crate::read(Path::new(root)).types() {
+            places.entry(name).or_default().push(file);
+        }
+    }
+    assert!(places.len() > 700, "{} types are found", places.len());
+    let shared: Vec<String> = places
+        .into_iter()
+        .filter(|(_, files)| files.len() > 1)
+        .map(|(name, files)| {
+            format!("{name}: {}", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    assert!(shared.is_empty(), "{} names stand for several types:\n{}", shared.len(), shared.join("\n"));
 }
 
 #[test]

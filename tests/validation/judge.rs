@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock};
 use certificate::Names;
 use certificate::terminology::Terminology;
 use certificate::validation::Validator;
-use fhir::json::{self, Read};
+use fhir::json::{self, ReadJson};
 use fhir::outcome::{self, Issue};
 use fhir::shape;
-use hcert::interaction::{Before, Certificate, Standard, sound};
+use hcert::interaction::{PreparedCertificate, Standard, UpdateBase, sound};
 
 /// How a body is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub(crate) fn standard() -> Standard<'static> {
 }
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.
-pub(crate) fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
-    let created = json::parse_with_problems(body).and_then(|Read { mut value, problems, source }| {
+pub(crate) fn create(body: &[u8]) -> Result<(PreparedCertificate, Vec<Issue>), Vec<Issue>> {
+    let created = json::parse_with_problems(body).and_then(|ReadJson { mut value, problems, source }| {
         let standard = standard();
-        let mut sound = sound(&mut value, source, problems, Before::default(), &standard, "http://localhost/fhir")?;
+        let mut sound = sound(&mut value, source, problems, UpdateBase::default(), &standard, "http://localhost/fhir")?;
         let warnings = std::mem::take(&mut sound.warnings);
         Ok((sound.certificate(&mut value, &standard), warnings))
     });
@@ -46,7 +46,7 @@ pub(crate) fn issues(body: &[u8], judged: Judged) -> Vec<Issue> {
     match judged {
         Judged::Create => create(body).map_or_else(|issues| issues, |(_, warnings)| warnings),
         Judged::Under(id) => {
-            let Read { mut value, mut problems, .. } = match json::parse_with_problems(body) {
+            let ReadJson { mut value, mut problems, .. } = match json::parse_with_problems(body) {
                 Ok(read) => read,
                 Err(refused) => return refused.issues().to_vec(),
             };
@@ -74,7 +74,7 @@ fn line(issue: &Issue) -> String {
 
 /// Names of the profile rules that a body breaks, whether or not they are told beside what else is wrong with it.
 pub(crate) fn broken(body: &[u8], judged: Judged) -> BTreeSet<&'static str> {
-    let Ok(Read { value, .. }) = json::parse_with_problems(body) else { return BTreeSet::new() };
+    let Ok(ReadJson { value, .. }) = json::parse_with_problems(body) else { return BTreeSet::new() };
     let claimed = || value.get("meta")?.items("profile").first()?.as_str();
     let profile = match judged {
         Judged::Create => claimed().and_then(|url| VALIDATOR.profile(url)),
@@ -84,7 +84,7 @@ pub(crate) fn broken(body: &[u8], judged: Judged) -> BTreeSet<&'static str> {
     broken.into_iter().map(|number| VALIDATOR.rules()[usize::from(number)].as_str()).collect()
 }
 
-fn profile(id: &str) -> &'static certificate::validation::Profile {
+fn profile(id: &str) -> &'static certificate::validation::ProfileRules {
     let known = VALIDATOR.profiles().iter().find(|profile| profile.id == id);
     known.unwrap_or_else(|| panic!("there is no profile {id}"))
 }

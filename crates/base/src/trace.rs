@@ -30,7 +30,7 @@ thread_local! {
 
 /// Until it is dropped, this thread works for a trace. It belongs to its thread.
 #[derive(Debug)]
-pub struct Entered {
+pub struct TraceGuard {
     before: Option<Trace>,
     _of_this_thread: PhantomData<*const ()>,
 }
@@ -49,8 +49,8 @@ impl Trace {
     }
 
     /// This thread works for this trace from now on.
-    pub fn enter(self) -> Entered {
-        Entered::set(Some(self))
+    pub fn enter(self) -> TraceGuard {
+        TraceGuard::set(Some(self))
     }
 
     /// Does work of a future for this trace, on whichever threads it runs. The future is pinned where it is made: taken by value, it
@@ -67,7 +67,7 @@ impl Trace {
     pub fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
         let current = Trace::current();
         move || {
-            let _entered = Entered::set(current);
+            let _entered = TraceGuard::set(current);
             work()
         }
     }
@@ -78,13 +78,13 @@ impl Trace {
     }
 }
 
-impl Entered {
-    fn set(trace: Option<Trace>) -> Entered {
-        Entered { before: CURRENT.replace(trace), _of_this_thread: PhantomData }
+impl TraceGuard {
+    fn set(trace: Option<Trace>) -> TraceGuard {
+        TraceGuard { before: CURRENT.replace(trace), _of_this_thread: PhantomData }
     }
 }
 
-impl Drop for Entered {
+impl Drop for TraceGuard {
     fn drop(&mut self) {
         CURRENT.set(self.before);
     }

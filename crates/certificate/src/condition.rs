@@ -4,22 +4,22 @@ use super::Version;
 
 /// Contract 2.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum Precondition {
     /// `*`
     Any,
     /// At least one.
-    Tags(Vec<Tag>),
+    Tags(Vec<EntityTag>),
 }
 
 /// The text inside an entity tag: `3` of `W/"3"`, `"3"` or `3`.
-pub type Tag = String;
+pub type EntityTag = String;
 
-impl Condition {
+impl Precondition {
     /// Whether the version's tag is named.
     pub fn names(&self, version: Version) -> bool {
         match self {
-            Condition::Any => true,
-            Condition::Tags(tags) => {
+            Precondition::Any => true,
+            Precondition::Tags(tags) => {
                 let version = version.to_string();
                 tags.contains(&version)
             }

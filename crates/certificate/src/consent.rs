@@ -4,14 +4,14 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Consent {
     /// For those who treat: practitioners, therapists, students and specialists, the author excepted.
-    pub doctor: Access,
+    pub doctor: Openness,
     /// For the patient's legal and consent representatives.
-    pub representative: Access,
+    pub representative: Openness,
 }
 
 /// Whether a certificate may be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Access {
+pub enum Openness {
     #[default]
     Open,
     Closed,
@@ -20,7 +20,7 @@ pub enum Access {
 impl Consent {
     /// Every consent there is.
     pub const ALL: [Consent; 4] = {
-        use Access::{Closed, Open};
+        use Openness::{Closed, Open};
         [
             Consent { doctor: Open, representative: Open },
             Consent { doctor: Closed, representative: Open },
@@ -40,21 +40,21 @@ impl Consent {
     }
 
     /// This consent with what is said anew; nothing said leaves it as it is.
-    pub fn with(self, doctor: Option<Access>, representative: Option<Access>) -> Consent {
+    pub fn with(self, doctor: Option<Openness>, representative: Option<Openness>) -> Consent {
         Consent { doctor: doctor.unwrap_or(self.doctor), representative: representative.unwrap_or(self.representative) }
     }
 }
 
-impl Access {
+impl Openness {
     /// Reads the code as the operations spell it: `open` or `closed`.
-    pub fn parse(code: &str) -> Option<Access> {
-        [Access::Open, Access::Closed].into_iter().find(|access| access.code() == code)
+    pub fn parse(code: &str) -> Option<Openness> {
+        [Openness::Open, Openness::Closed].into_iter().find(|access| access.code() == code)
     }
 
     pub fn code(self) -> &'static str {
         match self {
-            Access::Open => "open",
-            Access::Closed => "closed",
+            Openness::Open => "open",
+            Openness::Closed => "closed",
         }
     }
 }
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn what_is_not_said_stays_and_codes_are_spelled_one_way() {
-        let closed = Consent::default().with(Some(Access::Closed), None);
-        assert_eq!(closed.with(None, Some(Access::Closed)), Consent::ALL[3]);
+        let closed = Consent::default().with(Some(Openness::Closed), None);
+        assert_eq!(closed.with(None, Some(Openness::Closed)), Consent::ALL[3]);
         assert_eq!(closed.with(None, None), closed);
-        assert_eq!(Access::parse("closed"), Some(Access::Closed));
+        assert_eq!(Openness::parse("closed"), Some(Openness::Closed));
         for odd in ["OPEN", "Closed", "", " open", "true"] {
-            assert_eq!(Access::parse(odd), None, "{odd}");
+            assert_eq!(Openness::parse(odd), None, "{odd}");
         }
     }
 }

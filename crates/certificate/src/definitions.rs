@@ -9,7 +9,7 @@ use fhir::outcome::reflected::System;
 
 /// One resource of `data/`.
 #[derive(Debug)]
-pub struct Definition {
+pub struct ShippedDefinition {
     pub resource_type: &'static str,
     /// Its id, and the name of its file.
     pub id: &'static str,
@@ -19,7 +19,7 @@ pub struct Definition {
 macro_rules! definitions {
     ($($resource_type:literal in $folder:literal: $($id:literal)*;)*) => {
         /// Every definition, in the order in which a search answers them.
-        pub const DEFINITIONS: &[Definition] = &[$($(Definition {
+        pub const DEFINITIONS: &[ShippedDefinition] = &[$($(ShippedDefinition {
             resource_type: $resource_type,
             id: $id,
             text: include_str!(concat!("../../../data/", $folder, "/", $id, ".json")),
@@ -78,7 +78,7 @@ definitions! {
         "ee-health-certificate-set-consent";
 }
 
-impl Definition {
+impl ShippedDefinition {
     /// The resource with its placeholders filled.
     pub fn read(&self, names: &Names) -> Json<'static> {
         let mut resource = json::parse(self.text.as_bytes()).expect("a test reads every definition");
@@ -88,7 +88,7 @@ impl Definition {
 }
 
 /// Definitions of one resource type.
-pub fn of_type(resource_type: &str) -> impl Iterator<Item = &'static Definition> {
+pub fn of_type(resource_type: &str) -> impl Iterator<Item = &'static ShippedDefinition> {
     DEFINITIONS.iter().filter(move |definition| definition.resource_type == resource_type)
 }
 

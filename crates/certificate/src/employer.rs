@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::section::is_advice;
-use super::{Names, Terms, narrative};
+use super::{DisplayTerms, Names, narrative};
 use fhir::json::{Json, Object};
 
 /// Makes a certificate what its employer is shown: the advice and the contained resources that only it used go, `meta.profile` names
@@ -16,7 +16,7 @@ pub fn show<'a>(
     composition: &mut Object<'a>,
     identifier: Option<(&'a str, &'a str)>,
     names: &Names,
-    terms: &dyn Terms,
+    terms: &dyn DisplayTerms,
 ) {
     let before = used(composition);
     without_advice(composition);

@@ -8,7 +8,7 @@
 
 use super::{Id, Version};
 use fhir::date_time;
-use fhir::json::{self, Json, Object, Source};
+use fhir::json::{self, Json, JsonSource, Object};
 
 /// When a version was made: milliseconds since 1970 UTC and the offset of Estonian local time then, in minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn tail(certificate: &Object) -> Vec<u8> {
 
 /// As [`tail`], copied out of the text that the certificate was read from; only the member `changed`, which was set since, is written.
 /// Nothing when the rest was not read from there as it is now.
-pub fn tail_of_source(certificate: &Object, source: Source, changed: Option<&str>) -> Option<Vec<u8>> {
+pub fn tail_of_source(certificate: &Object, source: JsonSource, changed: Option<&str>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(source.bytes());
     if let Some(Json::Object(meta)) = certificate.get("meta") {
         let inside = source.value(certificate, "meta")?;
@@ -76,7 +76,7 @@ pub fn tail_of_source(certificate: &Object, source: Source, changed: Option<&str
 fn copy_members(
     out: &mut Vec<u8>,
     object: &Object,
-    source: Source,
+    source: JsonSource,
     changed: Option<&str>,
     is_kept: impl Fn(&str) -> bool,
 ) -> Option<()> {

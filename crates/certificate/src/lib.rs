@@ -24,14 +24,14 @@ pub mod validation;
 use std::fmt;
 use std::num::NonZeroU64;
 
-pub use condition::{Condition, Tag};
-pub use consent::{Access, Consent};
+pub use condition::{EntityTag, Precondition};
+pub use consent::{Consent, Openness};
 pub use head::Stamp;
 pub use names::{IdentifierSystems, Names};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
-pub use terms::Terms;
+pub use terms::DisplayTerms;
 
 /// A certificate's id: a decimal number, counted up by the store and never used again. Contract 1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

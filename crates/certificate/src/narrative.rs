@@ -13,13 +13,13 @@ pub(super) mod tests;
 mod words;
 
 use super::section::{CHANGE_REASON, EMPLOYEE_SUGGESTIONS};
-use super::{Names, Terms};
+use super::{DisplayTerms, Names};
 use fhir::json::{Json, Object};
-use fields::Certificate;
+use fields::NarrativeFields;
 use generated::{CLOSING, DIGEST_DIGITS, OPENING, digest};
 pub use generated::{GENERATED, is_generated, is_generated_without_digest};
 use on_top::on_top;
-use page::Page;
+use page::NarrativePage;
 pub use state::{set_state, without_state};
 
 /// Elements of a resource that stand before its `text`.
@@ -28,13 +28,13 @@ const BEFORE_TEXT: &[&str] =
 
 /// The div of a certificate. The same fields and code lists give the same div. Whatever they contain, it is valid XHTML
 /// of at most 50 lines and 10 000 characters.
-pub fn generate(composition: &Object, names: &Names, terms: &dyn Terms) -> String {
-    let certificate = Certificate { composition, names, terms };
+pub fn generate(composition: &Object, names: &Names, terms: &dyn DisplayTerms) -> String {
+    let certificate = NarrativeFields { composition, names, terms };
     let mut start = String::with_capacity(4096);
     start.extend([OPENING, "0000000000000000", CLOSING]);
     let on_top = on_top(&certificate);
     start.push_str(on_top.as_deref().unwrap_or_default());
-    let mut page = Page::new(start);
+    let mut page = NarrativePage::new(start);
     certificate.write_head(&mut page);
     certificate.write_decision(&mut page);
     for code in ["medical-restrictions", "work-additional-restrictions", "risk-factors"] {
@@ -52,7 +52,7 @@ pub fn generate(composition: &Object, names: &Names, terms: &dyn Terms) -> Strin
 }
 
 /// Gives the certificate the narrative of its fields, in the place of the one it has, or where R5 has its place.
-pub fn set(composition: &mut Object, names: &Names, terms: &dyn Terms) {
+pub fn set(composition: &mut Object, names: &Names, terms: &dyn DisplayTerms) {
     let div = generate(composition, names, terms);
     let text = Json::object([("status", Json::string(GENERATED)), ("div", Json::string(div))]);
     composition.remove("text");

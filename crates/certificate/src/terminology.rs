@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use crate::Names;
 use crate::definitions;
 use crate::terminology::limits::TERMINOLOGY_BYTES_MAX;
-pub use about::{About, Origin};
+pub use about::{ListHeader, ListOrigin};
 pub use code_system::CodeSystem;
 pub use concept::Concept;
 pub use expansion::Coded;
@@ -71,14 +71,14 @@ impl Terminology {
         };
         for resource_type in ["CodeSystem", "ValueSet"] {
             for definition in definitions::of_type(resource_type) {
-                let problems = terminology.add(definition.read(names), Origin::Shipped, strict);
+                let problems = terminology.add(definition.read(names), ListOrigin::Shipped, strict);
                 problems.expect("a test reads every list that ships");
             }
         }
         let mut problems = Vec::new();
         for Loaded { resource, at } in loaded {
             problems.extend(
-                terminology.add(resource.clone(), Origin::Loaded { at: *at }, strict).err().unwrap_or_default(),
+                terminology.add(resource.clone(), ListOrigin::Loaded { at: *at }, strict).err().unwrap_or_default(),
             );
         }
         if problems.is_empty() {
@@ -89,19 +89,19 @@ impl Terminology {
     }
 
     /// A list takes the place of one with its address.
-    fn add(&mut self, resource: Json<'static>, origin: Origin, strict: bool) -> Result<(), Vec<String>> {
+    fn add(&mut self, resource: Json<'static>, origin: ListOrigin, strict: bool) -> Result<(), Vec<String>> {
         let is_code_system = resource.text("resourceType") == Some("CodeSystem");
         let url = resource.text("url").unwrap_or_default();
         let before = self.about(is_code_system, url);
-        let place = about::Place {
+        let place = about::ListPlace {
             origin,
             strict,
             id: match (before, resource.text("id")) {
                 (Some(about), _) => about.id.clone(),
-                (None, Some(id)) if origin == Origin::Shipped => id.to_owned(),
+                (None, Some(id)) if origin == ListOrigin::Shipped => id.to_owned(),
                 (None, _) => self.free_id(is_code_system, url),
             },
-            shipped_complete: before.is_some_and(|about| about.origin == Origin::Shipped && about.is_complete),
+            shipped_complete: before.is_some_and(|about| about.origin == ListOrigin::Shipped && about.is_complete),
         };
         if is_code_system {
             let read = CodeSystem::read(resource, place)?;
@@ -114,7 +114,7 @@ impl Terminology {
         Ok(())
     }
 
-    fn about(&self, is_code_system: bool, url: &str) -> Option<&About> {
+    fn about(&self, is_code_system: bool, url: &str) -> Option<&ListHeader> {
         match is_code_system {
             true => self.code_systems.get(url).map(|list| &list.about),
             false => self.value_sets.get(url).map(|list| &list.about),
@@ -175,8 +175,8 @@ impl Terminology {
     }
 
     /// All lists of one resource type (`CodeSystem`, `ValueSet`), by address.
-    pub fn lists(&self, resource_type: &str) -> Vec<&About> {
-        let mut lists: Vec<&About> = match resource_type {
+    pub fn lists(&self, resource_type: &str) -> Vec<&ListHeader> {
+        let mut lists: Vec<&ListHeader> = match resource_type {
             "CodeSystem" => self.code_systems.values().map(|list| &list.about).collect(),
             "ValueSet" => self.value_sets.values().map(|list| &list.about).collect(),
             _ => Vec::new(),

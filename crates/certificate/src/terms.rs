@@ -3,7 +3,7 @@
 /// Finds the words for a code. All look-ups are by hash; a `|version` at the end of an address is ignored.
 ///
 /// The current code lists (`terminology`) implement it, so that the domain needs no list of its own. Contract 8.5.
-pub trait Terms: Sync {
+pub trait DisplayTerms: Sync {
     /// The Estonian term of a code. Decision 142.
     fn term(&self, system: &str, code: &str) -> Option<&str>;
 

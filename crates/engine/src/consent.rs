@@ -1,6 +1,6 @@
 //! Consent as it is kept: every change of it with who and when, counted for each certificate from 1.
 
-use super::Who;
+use super::Actor;
 use certificate::{Consent, Seq, Stamp, Version};
 
 /// One change of a certificate's consent.
@@ -14,5 +14,5 @@ pub struct ConsentRecord {
     /// What holds from this change on.
     pub consent: Consent,
     pub stamp: Stamp,
-    pub who: Who,
+    pub who: Actor,
 }

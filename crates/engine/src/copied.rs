@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockReset, Purpose, StoredList};
+use super::{ClockReset, FolderPurpose, StoredList};
 use certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
 #[derive(Clone, Debug)]
-pub struct Moment {
+pub struct StoreMoment {
     /// Made with the store; copies of it share it.
     pub store: String,
     /// Another one after each restore.
@@ -27,7 +27,7 @@ pub struct Moment {
     pub lists: Vec<StoredList>,
     pub time: KeptTime,
     /// None where no command has served it.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<FolderPurpose>,
     /// What the store knows of the end of the audit trail, if it knows any.
     pub audit_head: Option<String>,
 }
@@ -46,7 +46,7 @@ pub struct KeptTime {
 
 /// Rows of a log, one behind the other, as they are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct LogPiece {
     pub bytes: Vec<u8>,
     pub rows: u64,
     /// Number of the last one.
@@ -66,7 +66,7 @@ pub struct Beginning {
 
 /// How the store of a restore ends.
 #[derive(Clone, Debug)]
-pub struct Ending {
+pub struct RestoreEnd {
     /// New certificates get no smaller id.
     pub next_id: u64,
     /// New patients get no smaller id.
@@ -75,7 +75,7 @@ pub struct Ending {
     /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
     pub time: Option<KeptTime>,
     /// None: the first command that serves it says it.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<FolderPurpose>,
     /// What the store that was copied knew of the end of the audit trail.
     pub audit_head: Option<String>,
 }

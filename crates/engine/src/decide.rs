@@ -1,15 +1,15 @@
 //! Judges a write by the version it meets. Pure: the writer calls it inside the transaction, before its first insert.
 
-use super::Standing;
-use super::write::{Refused, Write};
+use super::RowStanding;
+use super::write::{RefusedChange, Write};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Form, Term};
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::transition::{Need, Trigger, decide};
-use certificate::{Condition, Consent, Id, State, Version};
+use certificate::{Consent, Id, Precondition, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-impl Standing {
+impl RowStanding {
     /// What holds for the certificate.
     pub fn consent(&self) -> Consent {
         self.row.as_ref().map_or(Consent::default(), |row| row.class.consent)
@@ -18,7 +18,7 @@ impl Standing {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum VersionDecision {
     /// Store the next version, in this state.
     Store(State),
     /// Nothing: it is deleted already (Contract 3.7), or the consent is so already.
@@ -28,9 +28,9 @@ pub(crate) enum Decision {
 }
 
 /// Judges a write. The order is 404 or 405, 410, 403, 412, 409, 422 (Contract 2.9).
-pub(crate) fn judge(write: &Write, current: Option<&Standing>) -> Result<Decision, Refused> {
+pub(crate) fn judge(write: &Write, current: Option<&RowStanding>) -> Result<VersionDecision, RefusedChange> {
     match write {
-        Write::Create { content, .. } => Ok(Decision::Store(decide(None, Trigger::Create, content.brings)?)),
+        Write::Create { content, .. } => Ok(VersionDecision::Store(decide(None, Trigger::Create, content.brings)?)),
         Write::Update { id, content, if_match, base, rows } => {
             let current = current.ok_or_else(|| never_assigned(*id, content.trigger))?;
             if current.state == State::Deleted {
@@ -39,22 +39,22 @@ pub(crate) fn judge(write: &Write, current: Option<&Standing>) -> Result<Decisio
             check_rows(rows.as_deref(), *id, current)?;
             check_condition(if_match.as_ref(), current.version)?;
             if base.is_some_and(|base| base != current.version) {
-                return Err(Refused::Moved);
+                return Err(RefusedChange::Moved);
             }
             let to = decide(Some(current.state), content.trigger, content.brings)?;
             if current.state == State::Completed && content.trigger == Trigger::Update {
                 check_fixed(current.row.as_ref(), &content.row)?;
             }
-            Ok(Decision::Store(to))
+            Ok(VersionDecision::Store(to))
         }
         Write::Delete { id, if_match, rows, .. } => {
             let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
             check_rows(rows.as_deref(), *id, current)?;
             if current.state == State::Deleted {
-                return Ok(Decision::Nothing);
+                return Ok(VersionDecision::Nothing);
             }
             check_condition(if_match.as_ref(), current.version)?;
-            Ok(Decision::Store(decide(Some(current.state), Trigger::Delete, Need::Nothing)?))
+            Ok(VersionDecision::Store(decide(Some(current.state), Trigger::Delete, Need::Nothing)?))
         }
         Write::Consent { id, doctor, representative, rows, .. } => {
             let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
@@ -64,7 +64,7 @@ pub(crate) fn judge(write: &Write, current: Option<&Standing>) -> Result<Decisio
             check_rows(rows.as_deref(), *id, current)?;
             let before = current.consent();
             let after = before.with(*doctor, *representative);
-            Ok(if after == before { Decision::Nothing } else { Decision::Consent(after) })
+            Ok(if after == before { VersionDecision::Nothing } else { VersionDecision::Consent(after) })
         }
     }
 }
@@ -83,7 +83,7 @@ fn never_assigned(id: Id, trigger: Trigger) -> Outcome {
 }
 
 /// Contract 7.4. What has no row at all is nobody's.
-fn check_rows(rows: Option<&Filter>, id: Id, current: &Standing) -> Result<(), Outcome> {
+fn check_rows(rows: Option<&Filter>, id: Id, current: &RowStanding) -> Result<(), Outcome> {
     let Some(rows) = rows else { return Ok(()) };
     match current.row.as_ref().is_some_and(|row| rows.matches(id, row)) {
         true => Ok(()),
@@ -91,7 +91,7 @@ fn check_rows(rows: Option<&Filter>, id: Id, current: &Standing) -> Result<(), O
     }
 }
 
-fn check_condition(condition: Option<&Condition>, current: Version) -> Result<(), Outcome> {
+fn check_condition(condition: Option<&Precondition>, current: Version) -> Result<(), Outcome> {
     match condition {
         Some(condition) if !condition.names(current) => {
             Err(Issue::new(Hcert::VersionConflict).with("current", format!("W/\"{current}\"")).into())
@@ -108,7 +108,7 @@ fn check_fixed(stored: Option<&Row>, sent: &Row) -> Result<(), Outcome> {
         of(stored) == of(sent)
     };
     // A reference says whom; before the registry was asked, an identifier alone may have done so.
-    let same_subject = match stored.terms_of(&[Field::Subject]).any(|term| term.is_form(Form::Code)) {
+    let same_subject = match stored.terms_of(&[Field::Subject]).any(|term| term.is_form(TermForm::Code)) {
         true => same(&[Field::Subject]),
         false => stored.terms_of(&[Field::SubjectIdentifier]).all(|term| sent.has(&term)),
     };

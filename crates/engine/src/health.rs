@@ -6,7 +6,7 @@ use certificate::Seq;
 
 /// The engine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct EngineHealth {
     pub store: StoreHealth,
     /// The last damage that a request or a command met, in words without personal data; the store goes on with what can be read.
     pub damage: Option<String>,
@@ -14,7 +14,7 @@ pub struct Health {
     /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
     pub index_waits: Option<String>,
     /// Of the file system that holds the data folder; nothing where it does not say.
-    pub disk: Option<Disk>,
+    pub disk: Option<DiskRoom>,
     /// Rows of changes that the index does not hold yet.
     pub overlay_rows: usize,
     /// Requests handed over that the writer has not begun with.
@@ -64,14 +64,14 @@ pub enum IndexHealth {
 
 /// Room of a file system, as far as this user may fill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskRoom {
     pub free_bytes: u64,
     pub total_bytes: u64,
 }
 
-impl Disk {
+impl DiskRoom {
     /// Asks the file system that holds a folder.
-    pub fn of(folder: &Path) -> Option<Disk> {
+    pub fn of(folder: &Path) -> Option<DiskRoom> {
         use std::os::unix::ffi::OsStrExt;
         let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
         // SAFETY: all bytes zero are a valid value of this structure of numbers.
@@ -79,7 +79,7 @@ impl Disk {
         // SAFETY: the path ends with its zero, the structure is ours, and both outlive the call.
         let asked = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
-        (asked == 0).then(|| Disk { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
+        (asked == 0).then(|| DiskRoom { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
     }
 }
 
@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn a_folder_that_is_there_has_room_and_one_that_is_not_has_no_answer() {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::of(folder.path()).unwrap();
+        let disk = DiskRoom::of(folder.path()).unwrap();
         assert!(disk.free_bytes <= disk.total_bytes && disk.total_bytes > 0, "{disk:?}");
-        assert_eq!(Disk::of(&folder.path().join("nowhere")), None);
+        assert_eq!(DiskRoom::of(&folder.path().join("nowhere")), None);
     }
 }

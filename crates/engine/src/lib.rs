@@ -24,18 +24,21 @@ pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, Ending, KeptTime, Moment, Piece};
+pub use copied::{Beginning, KeptTime, LogPiece, RestoreEnd, StoreMoment};
 pub use embedded::{
-    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, MemoryLog, Options, Packed, PlannedSearch,
-    RESTORING, Restore, Salvage, Salvaged, SearchError, expect_unused,
+    CommitFloor, CopyCheck, Engine, EngineOptions, ImportBatch, MemoryLog, Packed, PlannedSearch, RESTORING, Salvage,
+    Salvaged, SearchError, StoreError, StoreRestore, expect_unused,
 };
-pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, size};
-pub use health::{Disk, Health, IndexHealth, StoreHealth};
+pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
+pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
-pub use witness::{Action, ClockEvent, Committed, Witness};
-pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
+pub use witness::{ChangeAction, ClockEvent, CommittedChange, Witness};
+pub use write::{
+    AcknowledgedChange, Actor, Imported, ImportedVersion, Particulars, RefusedChange, VersionContent, VersionSubject,
+    Write,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +54,9 @@ pub const DAMAGED: &str = "the store is damaged";
 
 /// Names that stored data hold (Contract 1.1): setting and value. A folder keeps those it was made with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(pub Vec<(String, String)>);
+pub struct FolderNames(pub Vec<(String, String)>);
 
-impl Names {
+impl FolderNames {
     /// Names that are settings since a later release. A folder or archive that does not record one was made with this value.
     /// Decision 138.
     pub const UNRECORDED: [(&str, &str); 1] = [("person_identifier_base", "https://fhir.ee/sid")];
@@ -62,7 +65,7 @@ impl Names {
 /// What a data folder is for, written into it by the first command that serves it: the one refuses the folder of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Purpose {
+pub enum FolderPurpose {
     /// `hcert dev`: people and certificates are made up.
     Developer,
     /// `hcert serve`: real data.
@@ -72,17 +75,17 @@ pub enum Purpose {
 /// How the sentence begins that refuses a folder for its purpose. Its exit code is that of wrong settings. Decision 240.
 pub const MADE_BY: &str = "the data folder was made by";
 
-impl Purpose {
+impl FolderPurpose {
     /// The one with a [`name`](Self::name).
-    pub fn named(name: &[u8]) -> Option<Purpose> {
-        [Purpose::Developer, Purpose::Service].into_iter().find(|purpose| purpose.name().as_bytes() == name)
+    pub fn named(name: &[u8]) -> Option<FolderPurpose> {
+        [FolderPurpose::Developer, FolderPurpose::Service].into_iter().find(|purpose| purpose.name().as_bytes() == name)
     }
 
     /// As the store has it.
     pub fn name(self) -> &'static str {
         match self {
-            Purpose::Developer => "developer",
-            Purpose::Service => "service",
+            FolderPurpose::Developer => "developer",
+            FolderPurpose::Service => "service",
         }
     }
 }
@@ -98,7 +101,7 @@ pub enum QuickRepair {
 
 /// A version as it is stored.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredVersion {
     pub id: Id,
     pub version: Version,
     /// State after this version; `Deleted` is the tombstone, which has no resource.
@@ -110,7 +113,7 @@ pub struct Stored {
 
 /// What rights ask of a certificate, all of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct RowStanding {
     /// The newest version, which may be a tombstone.
     pub version: Version,
     pub state: State,
@@ -121,8 +124,8 @@ pub struct Standing {
 /// A version, its own row, and what rights ask of its certificate at the same moment.
 #[derive(Clone, Debug)]
 pub struct Versioned {
-    pub stored: Stored,
+    pub stored: StoredVersion,
     /// None for a tombstone. With the consent that holds now.
     pub row: Option<Row>,
-    pub standing: Standing,
+    pub standing: RowStanding,
 }

@@ -1,14 +1,14 @@
 //! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
 //! what it missed.
 
-use super::{ClockProblem, Who};
+use super::{Actor, ClockProblem};
 use certificate::consent::Consent;
 use certificate::{Id, Seq, State, Version};
 
 /// Is told of changes, on the writer's thread: the next commit waits until it returns.
 pub trait Witness: Send + Sync {
     /// Changes of one commit, in the order of their numbers. They are durable, and nobody was answered yet.
-    fn committed(&self, changes: &[Committed]);
+    fn committed(&self, changes: &[CommittedChange]);
 
     /// The system clock is not believed any more, or is again.
     fn clock(&self, event: &ClockEvent);
@@ -25,7 +25,7 @@ pub struct ClockEvent {
 
 /// A change that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommittedChange {
     pub seq: Seq,
     pub id: Id,
     /// The version that was made; for a consent the newest one then.
@@ -34,17 +34,17 @@ pub struct Committed {
     pub state: State,
     /// What the system clock said when the change was made, milliseconds since 1970 UTC. Told again after a crash: its time stamp.
     pub at: i64,
-    pub action: Action,
+    pub action: ChangeAction,
     /// What holds from now on, where consent was changed.
     pub consent: Option<Consent>,
-    pub who: Who,
+    pub who: Actor,
     /// The registry's id of the patient, such as `200`, where the registry was asked.
     pub patient: Option<String>,
 }
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ChangeAction {
     Create,
     Update,
     Suspend,
@@ -54,15 +54,15 @@ pub enum Action {
     Import,
 }
 
-impl Action {
+impl ChangeAction {
     /// What led to a version, where it was no import: only `$suspend` leads to *Suspended*, only `$cancel` to *Revoked*.
-    pub fn of(version: Version, state: State) -> Action {
+    pub fn of(version: Version, state: State) -> ChangeAction {
         match state {
-            State::Deleted => Action::Delete,
-            State::Suspended => Action::Suspend,
-            State::Revoked => Action::Cancel,
-            State::Draft | State::Completed if version == Version::FIRST => Action::Create,
-            State::Draft | State::Completed => Action::Update,
+            State::Deleted => ChangeAction::Delete,
+            State::Suspended => ChangeAction::Suspend,
+            State::Revoked => ChangeAction::Cancel,
+            State::Draft | State::Completed if version == Version::FIRST => ChangeAction::Create,
+            State::Draft | State::Completed => ChangeAction::Update,
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::embedded::Error;
+use super::embedded::StoreError;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::term::Term;
 use certificate::transition::{Need, Trigger};
-use certificate::{Access, Condition, Consent, Id, Stamp, State, Version};
+use certificate::{Consent, Id, Openness, Precondition, Stamp, State, Version};
 use fhir::outcome::Outcome;
 
 /// A change of one certificate, prepared before the queue: read, checked and compressed.
@@ -17,7 +17,7 @@ use fhir::outcome::Outcome;
 #[derive(Debug)]
 pub enum Write {
     Create {
-        content: Content,
+        content: VersionContent,
         /// `If-None-Exist`: a current certificate with this term makes the create a no-op. Contract 2.5.
         /// One outside of `rows` does not count.
         if_none_exist: Option<Term>,
@@ -25,47 +25,47 @@ pub enum Write {
     },
     Update {
         id: Id,
-        content: Content,
-        if_match: Option<Condition>,
+        content: VersionContent,
+        if_match: Option<Precondition>,
         /// The version that `content` was made from, when it was: another one now bounces the request.
         base: Option<Version>,
         rows: Option<Arc<Filter>>,
     },
     Delete {
         id: Id,
-        if_match: Option<Condition>,
-        who: Who,
+        if_match: Option<Precondition>,
+        who: Actor,
         rows: Option<Arc<Filter>>,
     },
     /// Contract 7.6: no new version. What is None stays.
     Consent {
         id: Id,
-        doctor: Option<Access>,
-        representative: Option<Access>,
-        who: Who,
+        doctor: Option<Openness>,
+        representative: Option<Openness>,
+        who: Actor,
         rows: Option<Arc<Filter>>,
     },
 }
 
 /// A certificate's new content.
 #[derive(Clone, Debug)]
-pub struct Content {
+pub struct VersionContent {
     /// Update, `$suspend` and `$cancel` differ in what they need.
     pub trigger: Trigger,
     pub brings: Need,
     /// The bytes behind the head ([`certificate::head::tail`]).
     pub tail: Vec<u8>,
     pub row: Row,
-    pub who: Who,
+    pub who: Actor,
     /// Nothing where the registry was not asked.
-    pub subject: Option<Subject>,
+    pub subject: Option<VersionSubject>,
 }
 
 /// The patient a version is about, as the registry knew them when it was written. Kept with the version, not in the resource.
 ///
 /// Source: Contract 6.1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
+pub struct VersionSubject {
     /// `200`
     pub id: String,
     /// The registry's version of the patient.
@@ -76,7 +76,7 @@ pub struct Subject {
 
 /// Who acts, as the version's header keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct Actor {
     /// Personal code.
     pub person: Option<String>,
     pub role: Option<String>,
@@ -112,7 +112,7 @@ pub struct Particulars {
 
 /// An acknowledged change: durable, and seen by every search from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct AcknowledgedChange {
     pub id: Id,
     pub version: Version,
     /// Of the change; of the version where nothing changed.
@@ -126,13 +126,13 @@ pub struct Written {
 
 /// Why a change was not made.
 #[derive(Debug)]
-pub enum Refused {
+pub enum RefusedChange {
     /// By the rules; nothing changed.
     Rules(Outcome),
     /// The certificate moved on since `base`; prepare again.
     Moved,
     /// The store failed.
-    Store(std::sync::Arc<Error>),
+    Store(std::sync::Arc<StoreError>),
     /// The system clock is not believed.
     Clock(super::ClockProblem),
     /// Too much is waiting.
@@ -141,15 +141,15 @@ pub enum Refused {
     Closed,
 }
 
-impl From<Outcome> for Refused {
+impl From<Outcome> for RefusedChange {
     fn from(outcome: Outcome) -> Self {
-        Refused::Rules(outcome)
+        RefusedChange::Rules(outcome)
     }
 }
 
 /// A version of an import: it keeps id, version and time.
 #[derive(Debug)]
-pub struct Import {
+pub struct ImportedVersion {
     pub id: Id,
     pub version: Version,
     pub stamp: Stamp,

@@ -23,7 +23,7 @@ pub struct Bundle {
 
 /// What a version of a history came from, for `Bundle.entry.request` and `.response`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum HistoryChange {
     Create,
     /// Also `$suspend` and `$cancel`. Contract 4.1.
     Update,
@@ -32,7 +32,7 @@ pub enum Change {
 
 /// The resource an entry is about.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub struct EntryResource<'a> {
     /// `Composition`
     pub kind: &'static str,
     pub id: u64,
@@ -43,7 +43,7 @@ pub struct About<'a> {
 /// One version in a history.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionEntry {
-    pub change: Change,
+    pub change: HistoryChange,
     /// Number of the version.
     pub version: u32,
     /// `meta.lastUpdated`, milliseconds since 1970 UTC.
@@ -85,7 +85,11 @@ impl Bundle {
     ///
     /// # Errors
     /// Those of `resource`; the Bundle is of no use then.
-    pub fn matched<E>(&mut self, about: About, resource: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+    pub fn matched<E>(
+        &mut self,
+        about: EntryResource,
+        resource: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.open_entry();
         self.full_url(about);
         self.raw(br#","resource":"#);
@@ -120,13 +124,13 @@ impl Bundle {
     /// Those of `resource`; the Bundle is of no use then.
     pub fn version<E>(
         &mut self,
-        about: About,
+        about: EntryResource,
         entry: VersionEntry,
         resource: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.open_entry();
         self.full_url(about);
-        if entry.change != Change::Delete {
+        if entry.change != HistoryChange::Delete {
             self.raw(br#","resource":"#);
             resource(&mut self.bytes)?;
         }
@@ -135,7 +139,7 @@ impl Bundle {
         self.raw(method.as_bytes());
         self.raw(br#"","url":""#);
         self.raw(about.kind.as_bytes());
-        if entry.change != Change::Create {
+        if entry.change != HistoryChange::Create {
             self.raw(b"/");
             self.text(about.id);
         }
@@ -170,7 +174,7 @@ impl Bundle {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn full_url(&mut self, about: About) {
+    fn full_url(&mut self, about: EntryResource) {
         self.raw(br#""fullUrl":"#);
         match about.base_url {
             Some(base_url) => {
@@ -197,12 +201,12 @@ impl Bundle {
     }
 }
 
-impl Change {
+impl HistoryChange {
     fn method_and_status(self) -> (&'static str, &'static str) {
         match self {
-            Change::Create => ("POST", "201"),
-            Change::Update => ("PUT", "200"),
-            Change::Delete => ("DELETE", "204"),
+            HistoryChange::Create => ("POST", "201"),
+            HistoryChange::Update => ("PUT", "200"),
+            HistoryChange::Delete => ("DELETE", "204"),
         }
     }
 }
@@ -211,7 +215,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    const SEVEN: About = About { kind: "Composition", id: 7, base_url: None };
+    const SEVEN: EntryResource = EntryResource { kind: "Composition", id: 7, base_url: None };
 
     fn writes(text: &'static str) -> impl FnOnce(&mut Vec<u8>) -> Result<(), ()> {
         move |out| {
@@ -253,7 +257,9 @@ mod tests {
     #[test]
     fn a_full_url_stands_behind_the_address_of_the_server() {
         let mut bundle = Bundle::searchset(1, &[], 0);
-        bundle.matched(About { base_url: Some("https://a\"b/fhir"), ..SEVEN }, writes("{\"id\":\"7\"}")).unwrap();
+        bundle
+            .matched(EntryResource { base_url: Some("https://a\"b/fhir"), ..SEVEN }, writes("{\"id\":\"7\"}"))
+            .unwrap();
         assert!(text(bundle).contains(r#"{"fullUrl":"https://a\"b/fhir/Composition/7","resource""#));
     }
 
@@ -266,9 +272,9 @@ mod tests {
     fn a_history_names_request_and_response_and_a_deletion_has_no_resource() {
         let entry = |change, version| VersionEntry { change, version, last_updated: 0 };
         let mut bundle = Bundle::history(3, &[], 0);
-        bundle.version(SEVEN, entry(Change::Delete, 3), |_| Err(())).unwrap();
-        bundle.version(SEVEN, entry(Change::Update, 2), writes(r#"{"id":"7"}"#)).unwrap();
-        bundle.version(SEVEN, entry(Change::Create, 1), writes(r#"{"id":"7"}"#)).unwrap();
+        bundle.version(SEVEN, entry(HistoryChange::Delete, 3), |_| Err(())).unwrap();
+        bundle.version(SEVEN, entry(HistoryChange::Update, 2), writes(r#"{"id":"7"}"#)).unwrap();
+        bundle.version(SEVEN, entry(HistoryChange::Create, 1), writes(r#"{"id":"7"}"#)).unwrap();
         let instant = date_time::instant(0);
         assert_eq!(
             text(bundle),

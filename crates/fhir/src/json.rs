@@ -10,8 +10,8 @@ mod value;
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
-pub use reader::Read;
-pub use source::Source;
+pub use reader::ReadJson;
+pub use source::JsonSource;
 pub use text::{write_member, write_string};
 pub use value::{Json, Object};
 
@@ -23,23 +23,23 @@ pub use value::{Json, Object};
 ///
 /// Source: Contract 2.1, 2.7, 5.4; FHIR R5 `json.html`.
 pub fn parse(bytes: &[u8]) -> Result<Json<'_>, Outcome> {
-    let Read { value, problems, .. } = read(bytes, JSON_DEPTH_MAX)?;
+    let ReadJson { value, problems, .. } = read(bytes, JSON_DEPTH_MAX)?;
     if problems.is_empty() { Ok(value) } else { Err(problems.into_issues().into()) }
 }
 
 /// As [`parse`], for a resource inside an entry: one level more. The text comes along where it is as we would write it.
-pub fn parse_entry(bytes: &[u8]) -> Result<(Json<'_>, Option<Source<'_>>), Outcome> {
-    let Read { value, problems, source } = read(bytes, JSON_DEPTH_MAX + 1)?;
+pub fn parse_entry(bytes: &[u8]) -> Result<(Json<'_>, Option<JsonSource<'_>>), Outcome> {
+    let ReadJson { value, problems, source } = read(bytes, JSON_DEPTH_MAX + 1)?;
     if problems.is_empty() { Ok((value, source)) } else { Err(problems.into_issues().into()) }
 }
 
 /// As [`parse`], but what FHIR forbids in well-formed JSON is given beside the value, so that the other problems of a body can be
 /// told with it (Contract 5.1). Of a duplicate key the first value counts.
-pub fn parse_with_problems(bytes: &[u8]) -> Result<Read<'_>, Outcome> {
+pub fn parse_with_problems(bytes: &[u8]) -> Result<ReadJson<'_>, Outcome> {
     read(bytes, JSON_DEPTH_MAX)
 }
 
-fn read(bytes: &[u8], depth_max: usize) -> Result<Read<'_>, Outcome> {
+fn read(bytes: &[u8], depth_max: usize) -> Result<ReadJson<'_>, Outcome> {
     let text = text_of(bytes)?;
     if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
         return Err(Issue::new(Hcert::BodyEmpty).into());

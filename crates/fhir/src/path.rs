@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 #[derive(Debug, Default)]
 pub struct Path {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug)]
-struct Step {
+struct PathStep {
     name: &'static str,
     index: Option<usize>,
 }
@@ -23,7 +23,7 @@ impl Path {
     }
 
     pub fn enter(&mut self, name: &'static str) {
-        self.steps.push(Step { name, index: None });
+        self.steps.push(PathStep { name, index: None });
     }
 
     /// Sets the index of the step entered last.

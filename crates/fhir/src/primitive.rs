@@ -55,7 +55,7 @@ primitives! {
 
 /// Why a JSON value is none of a primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum PrimitiveError {
     /// Another kind of JSON value was expected, named in the words of [`Json::kind`].
     Kind(&'static str),
     Format,
@@ -67,23 +67,23 @@ pub enum Wrong {
 
 impl Primitive {
     /// Checks a value and brings a dateTime or an instant into Estonian local time (Contract 2.8).
-    pub fn check(self, value: &mut Json) -> Result<(), Wrong> {
+    pub fn check(self, value: &mut Json) -> Result<(), PrimitiveError> {
         match (self, value) {
             (Primitive::Boolean, Json::Bool(_)) => Ok(()),
-            (Primitive::Boolean, _) => Err(Wrong::Kind("a boolean")),
+            (Primitive::Boolean, _) => Err(PrimitiveError::Kind("a boolean")),
             (Primitive::Decimal, Json::Number(digits)) => format(is_decimal(digits)),
             (Primitive::Integer, Json::Number(digits)) => whole(digits, i64::from(i32::MIN)),
             (Primitive::UnsignedInt, Json::Number(digits)) => whole(digits, 0),
             (Primitive::PositiveInt, Json::Number(digits)) => whole(digits, 1),
             (Primitive::Decimal | Primitive::Integer | Primitive::UnsignedInt | Primitive::PositiveInt, _) => {
-                Err(Wrong::Kind("a number"))
+                Err(PrimitiveError::Kind("a number"))
             }
             (_, Json::String(text)) => self.check_text(text),
-            _ => Err(Wrong::Kind("a string")),
+            _ => Err(PrimitiveError::Kind("a string")),
         }
     }
 
-    fn check_text(self, text: &mut Cow<str>) -> Result<(), Wrong> {
+    fn check_text(self, text: &mut Cow<str>) -> Result<(), PrimitiveError> {
         match self {
             Primitive::DateTime => in_local_time(text, date_time::normalise),
             Primitive::Instant => in_local_time(text, date_time::normalise_instant),
@@ -103,33 +103,33 @@ impl Primitive {
             | Primitive::Decimal
             | Primitive::Integer
             | Primitive::UnsignedInt
-            | Primitive::PositiveInt => Err(Wrong::Format),
+            | Primitive::PositiveInt => Err(PrimitiveError::Format),
         }
     }
 }
 
-fn format(right: bool) -> Result<(), Wrong> {
-    if right { Ok(()) } else { Err(Wrong::Format) }
+fn format(right: bool) -> Result<(), PrimitiveError> {
+    if right { Ok(()) } else { Err(PrimitiveError::Format) }
 }
 
 fn in_local_time(
     text: &mut Cow<str>,
     normalise: impl Fn(&str) -> Result<Cow<'_, str>, TimeError>,
-) -> Result<(), Wrong> {
+) -> Result<(), PrimitiveError> {
     let changed = match normalise(text) {
         Ok(Cow::Borrowed(_)) => return Ok(()),
         Ok(Cow::Owned(changed)) => changed,
-        Err(TimeError::Malformed) => return Err(Wrong::Format),
-        Err(TimeError::NotInLocalTime) => return Err(Wrong::LocalTimeMissing),
+        Err(TimeError::Malformed) => return Err(PrimitiveError::Format),
+        Err(TimeError::NotInLocalTime) => return Err(PrimitiveError::LocalTimeMissing),
     };
     *text = Cow::Owned(changed);
     Ok(())
 }
 
 /// Not empty, and without the control characters that R5 discourages and XML cannot hold. Blank space alone is a value in R5.
-fn is_text(text: &str) -> Result<(), Wrong> {
+fn is_text(text: &str) -> Result<(), PrimitiveError> {
     if text.len() > STRING_CHARACTERS_MAX && text.chars().count() > STRING_CHARACTERS_MAX {
-        return Err(Wrong::TooLong);
+        return Err(PrimitiveError::TooLong);
     }
     let control = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
     format(!text.is_empty() && (!scan::any_control(text.as_bytes()) || !text.bytes().any(control)))
@@ -194,7 +194,7 @@ fn is_whole(text: &str) -> bool {
 }
 
 /// A whole number of 32 bits, not below `low`.
-fn whole(text: &str, low: i64) -> Result<(), Wrong> {
+fn whole(text: &str, low: i64) -> Result<(), PrimitiveError> {
     let number = text.parse::<i64>().ok().filter(|_| is_whole(text));
     format(number.is_some_and(|number| (low..=i64::from(i32::MAX)).contains(&number)))
 }
@@ -218,11 +218,11 @@ fn is_decimal(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn text(kind: Primitive, value: &str) -> Result<(), Wrong> {
+    fn text(kind: Primitive, value: &str) -> Result<(), PrimitiveError> {
         kind.check(&mut Json::string(value))
     }
 
-    fn number(kind: Primitive, digits: &str) -> Result<(), Wrong> {
+    fn number(kind: Primitive, digits: &str) -> Result<(), PrimitiveError> {
         kind.check(&mut Json::Number(digits.into()))
     }
 
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(text(kind, value), Ok(()), "{kind:?} {value:?}");
         }
         for value in bad {
-            assert_eq!(text(kind, value), Err(Wrong::Format), "{kind:?} {value:?}");
+            assert_eq!(text(kind, value), Err(PrimitiveError::Format), "{kind:?} {value:?}");
         }
     }
 
@@ -314,20 +314,21 @@ mod tests {
             ),
         ] {
             good.iter().for_each(|digits| assert_eq!(number(kind, digits), Ok(()), "{kind:?} {digits}"));
-            bad.iter().for_each(|digits| assert_eq!(number(kind, digits), Err(Wrong::Format), "{kind:?} {digits}"));
+            bad.iter()
+                .for_each(|digits| assert_eq!(number(kind, digits), Err(PrimitiveError::Format), "{kind:?} {digits}"));
         }
     }
 
     #[test]
     fn json_shows_each_type_in_one_kind_of_value() {
-        assert_eq!(text(Primitive::Boolean, "true"), Err(Wrong::Kind("a boolean")));
+        assert_eq!(text(Primitive::Boolean, "true"), Err(PrimitiveError::Kind("a boolean")));
         assert_eq!(Primitive::Boolean.check(&mut Json::Bool(true)), Ok(()));
         for kind in [Primitive::Decimal, Primitive::Integer, Primitive::UnsignedInt, Primitive::PositiveInt] {
-            assert_eq!(text(kind, "1"), Err(Wrong::Kind("a number")));
+            assert_eq!(text(kind, "1"), Err(PrimitiveError::Kind("a number")));
         }
         for kind in [Primitive::String, Primitive::Integer64, Primitive::DateTime, Primitive::Xhtml, Primitive::Code] {
-            assert_eq!(number(kind, "1"), Err(Wrong::Kind("a string")));
-            assert_eq!(kind.check(&mut Json::Null), Err(Wrong::Kind("a string")));
+            assert_eq!(number(kind, "1"), Err(PrimitiveError::Kind("a string")));
+            assert_eq!(kind.check(&mut Json::Null), Err(PrimitiveError::Kind("a string")));
         }
     }
 
@@ -335,7 +336,7 @@ mod tests {
     fn a_string_ends_after_its_last_allowed_character() {
         let longest = "õ".repeat(STRING_CHARACTERS_MAX);
         assert_eq!(text(Primitive::String, &longest), Ok(()));
-        assert_eq!(text(Primitive::String, &(longest + "õ")), Err(Wrong::TooLong));
+        assert_eq!(text(Primitive::String, &(longest + "õ")), Err(PrimitiveError::TooLong));
     }
 
     #[test]
@@ -343,7 +344,7 @@ mod tests {
         let mut value = Json::string("2025-01-12T10:00:00Z");
         assert_eq!(Primitive::DateTime.check(&mut value), Ok(()));
         assert_eq!(value.as_str(), Some("2025-01-12T12:00:00+02:00"));
-        assert_eq!(text(Primitive::DateTime, "2025-03-30T03:30:00"), Err(Wrong::LocalTimeMissing));
+        assert_eq!(text(Primitive::DateTime, "2025-03-30T03:30:00"), Err(PrimitiveError::LocalTimeMissing));
         takes(Primitive::Instant, &["2025-01-12T10:00:00Z"], &["2025-01-12", "2025-01-12T10:00:00", "x"]);
     }
 }

@@ -16,8 +16,8 @@ use smallvec::SmallVec;
 use crate::access::identity::Identity;
 use crate::config::{ChangeBy, suggestion};
 use certificate::Names;
-use permissions::{Grant, Rows};
-pub use permissions::{May, View};
+pub use permissions::{CertificateView, May};
+use permissions::{Grant, RowRestriction};
 pub use scope::Scope;
 
 /// The table that comes with the service.
@@ -129,7 +129,10 @@ impl Rights {
     /// Whether a permission reaches all certificates but those closed to doctors, which is so for whoever may manage them.
     pub fn is_bound_by_consent_only(&self, what: May) -> bool {
         let is_of_anyone = self.change_by == ChangeBy::Anyone || !what.is_change();
-        is_of_anyone && self.granting(what).any(|grant| grant.rows == Rows::default() && !grant.bound_as_representative)
+        is_of_anyone
+            && self
+                .granting(what)
+                .any(|grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative)
     }
 
     /// Whether every patient may be read, not only the caller's own.

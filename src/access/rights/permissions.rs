@@ -42,7 +42,7 @@ impl May {
 /// How much of a certificate is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum View {
+pub enum CertificateView {
     /// What an employer needs to know. Contract 7.5.
     Employer,
     #[default]
@@ -51,7 +51,7 @@ pub enum View {
 
 /// Which certificates a permission reaches; what is not named is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowRestriction {
     pub states: Option<Vec<State>>,
     /// Codes of the use case.
     pub categories: Option<Vec<String>>,
@@ -65,8 +65,8 @@ pub struct Rows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     pub may: BTreeSet<May>,
-    pub rows: Rows,
-    pub view: View,
+    pub rows: RowRestriction,
+    pub view: CertificateView,
     /// Certificates closed to doctors are hidden from the role, those of the caller's own hand excepted.
     pub bound_as_doctor: bool,
     /// Certificates closed to representatives are hidden from the role.
@@ -81,7 +81,7 @@ pub type Roles = BTreeMap<String, Vec<Grant>>;
 /// # Errors
 /// What is wrong with it, in words for whoever wrote it.
 pub fn read(text: &str) -> Result<Roles, String> {
-    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let file: PermissionsFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let known: BTreeSet<&String> = file.groups.values().flatten().collect();
     let bound = [&file.consent.doctor, &file.consent.representative];
     if let Some(unknown) = bound.into_iter().flatten().find(|role| !known.contains(role)) {
@@ -90,7 +90,9 @@ pub fn read(text: &str) -> Result<Roles, String> {
     let mut roles: Roles = known.iter().map(|role| ((*role).clone(), Vec::new())).collect();
     for permission in &file.permissions {
         let rows = rows(permission)?;
-        if permission.may.contains(&May::History) && (rows != Rows::default() || permission.view != View::Full) {
+        if permission.may.contains(&May::History)
+            && (rows != RowRestriction::default() || permission.view != CertificateView::Full)
+        {
             return Err(format!(
                 "{}: 'history' shows every state of a certificate, so it takes no rows",
                 permission.name
@@ -114,14 +116,14 @@ pub fn read(text: &str) -> Result<Roles, String> {
     Ok(roles)
 }
 
-fn rows(permission: &Permission) -> Result<Rows, String> {
+fn rows(permission: &Permission) -> Result<RowRestriction, String> {
     let said = &permission.rows;
     let state = |code: &String| {
         let status = Status::parse(code).map(Status::state);
         status.ok_or_else(|| format!("{}: '{code}' is no status of a certificate", permission.name))
     };
     let states = said.status.as_ref().map(|codes| codes.iter().map(state).collect()).transpose()?;
-    Ok(Rows {
+    Ok(RowRestriction {
         states,
         categories: said.category.clone(),
         own_patient: said.patient.is_some(),
@@ -131,7 +133,7 @@ fn rows(permission: &Permission) -> Result<Rows, String> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PermissionsFile {
     groups: BTreeMap<String, Vec<String>>,
     consent: Bound,
     permissions: Vec<Permission>,
@@ -152,14 +154,14 @@ struct Permission {
     given_to: Vec<String>,
     may: BTreeSet<May>,
     #[serde(default)]
-    rows: Said,
+    rows: PermissionEntry,
     #[serde(default)]
-    view: View,
+    view: CertificateView,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct PermissionEntry {
     status: Option<Vec<String>>,
     category: Option<Vec<String>>,
     patient: Option<OfToken>,

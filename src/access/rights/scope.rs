@@ -1,25 +1,25 @@
 //! The certificates that permissions reach, as filters on rows.
 
-use super::permissions::{Grant, May, View};
+use super::permissions::{CertificateView, Grant, May};
 use super::{Own, Rights};
 use crate::config::ChangeBy;
 use certificate::Id;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
-use certificate::search::term::{Field, Form, Term};
-use certificate::search::value::Token;
+use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::value::SearchToken;
 
 /// Which certificates are reached, and how much of each is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// One for each permission; a certificate that one of them reaches is reached.
-    parts: Vec<(Filter, View)>,
+    parts: Vec<(Filter, CertificateView)>,
 }
 
 impl Scope {
     /// Those that are shown in one way, as one condition; nothing when there is no such permission.
-    pub fn shown_as(&self, view: View) -> Option<Filter> {
+    pub fn shown_as(&self, view: CertificateView) -> Option<Filter> {
         let mut of_view: Vec<Filter> =
             self.parts.iter().filter(|(_, of)| *of == view).map(|(filter, _)| filter.clone()).collect();
         match of_view.len() {
@@ -36,7 +36,7 @@ impl Scope {
     }
 
     /// How a version is shown; nothing when it is not reached. The most that a permission gives counts.
-    pub fn view(&self, id: Id, row: &Row) -> Option<View> {
+    pub fn view(&self, id: Id, row: &Row) -> Option<CertificateView> {
         self.parts.iter().filter(|(filter, _)| filter.matches(id, row)).map(|(_, view)| *view).max()
     }
 
@@ -46,7 +46,7 @@ impl Scope {
     }
 
     /// How all of them are shown, where that is the same for all.
-    pub fn only_view(&self) -> Option<View> {
+    pub fn only_view(&self) -> Option<CertificateView> {
         let (_, first) = self.parts.first()?;
         self.parts.iter().all(|(_, view)| view == first).then_some(*first)
     }
@@ -58,7 +58,7 @@ impl Scope {
             let filter = if self.parts.len() == 1 { self.parts.remove(0).0 } else { self.filter() };
             return both(asked, filter);
         }
-        let views = (self.shown_as(View::Full), self.shown_as(View::Employer));
+        let views = (self.shown_as(CertificateView::Full), self.shown_as(CertificateView::Employer));
         match (views, without_advice) {
             ((full, Some(employer)), Some(without_advice)) => {
                 let employer = both(without_advice, employer);
@@ -86,7 +86,7 @@ impl Rights {
             ChangeBy::Anyone => None,
             ChangeBy::Institution => {
                 let address = self.identity.organization.as_ref().map(|code| ["Organization/", code].concat());
-                let of = |address: String| Filter::Term(Term::new(Field::AuthorOrganization, Form::Code, &address));
+                let of = |address: String| Filter::Term(Term::new(Field::AuthorOrganization, TermForm::Code, &address));
                 Some(any(address.map(of).into_iter()))
             }
             ChangeBy::Author => Some(self.own_hand()),
@@ -95,7 +95,7 @@ impl Rights {
 
     fn own_hand(&self) -> Filter {
         let address = ["Practitioner/", &self.identity.person].concat();
-        Filter::Term(Term::new(Field::AuthorPractitioner, Form::Code, &address))
+        Filter::Term(Term::new(Field::AuthorPractitioner, TermForm::Code, &address))
     }
 
     /// What a permission for some categories leaves to another one by which less is shown of a category: a certificate that has both is not
@@ -122,7 +122,7 @@ impl Rights {
             all.push(any(codes.iter().map(|code| self.category(code))));
         }
         if rows.own_patient {
-            let subject = |id: &String| Term::new(Field::Subject, Form::Code, &["Patient/", id].concat());
+            let subject = |id: &String| Term::new(Field::Subject, TermForm::Code, &["Patient/", id].concat());
             all.push(any(own.ids.iter().map(|id| Filter::Term(subject(id)))));
         }
         if rows.own_employer {
@@ -160,7 +160,7 @@ fn both(one: Filter, other: Filter) -> Filter {
 
 /// The term of a certificate whose employer has this registry code. Contract 4.4.
 fn employer(code: &str) -> Option<Term> {
-    section_code_text::asked(&Token::Code("employer".to_owned()), code)
+    section_code_text::asked(&SearchToken::Code("employer".to_owned()), code)
 }
 
 fn any(parts: impl Iterator<Item = Filter>) -> Filter {

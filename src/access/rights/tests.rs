@@ -1,13 +1,13 @@
 //! Every role, every permission, every certificate: judged by the rights and by a table written by hand beside them.
 
 use super::*;
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::search::filter::TokenTest;
-use certificate::search::narrow::Asked;
+use certificate::search::narrow::PositiveValues;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
-use certificate::search::term::{Field, Form, Term};
-use certificate::{Access, Consent, Id, Profile, State};
+use certificate::search::term::{Field, Term, TermForm};
+use certificate::{Consent, Id, Openness, Profile, State};
 
 const ME: &str = "37605030299";
 const PARTY: &str = "16978044";
@@ -79,24 +79,24 @@ struct Sample {
 }
 
 impl Line {
-    fn reads(&self, sample: &Sample) -> Option<View> {
-        let doctor_closed = sample.consent.doctor == Access::Closed && !sample.own_hand;
-        let representative_closed = sample.consent.representative == Access::Closed;
+    fn reads(&self, sample: &Sample) -> Option<CertificateView> {
+        let doctor_closed = sample.consent.doctor == Openness::Closed && !sample.own_hand;
+        let representative_closed = sample.consent.representative == Openness::Closed;
         if self.closed.0 && doctor_closed || self.closed.1 && representative_closed {
             return None;
         }
         let is_done = matches!(sample.state, State::Completed | State::Suspended);
         if self.manages || self.own && is_done && sample.own_patient {
-            return Some(View::Full);
+            return Some(CertificateView::Full);
         }
         if self.drivers && is_done && sample.category.starts_with("driver") {
-            return Some(View::Full);
+            return Some(CertificateView::Full);
         }
         let employs = match self.employer {
             Some(all) => all || sample.own_employer,
             None => false,
         };
-        (employs && is_done && sample.category == "occupational").then_some(View::Employer)
+        (employs && is_done && sample.category == "occupational").then_some(CertificateView::Employer)
     }
 }
 
@@ -117,15 +117,15 @@ fn samples() -> Vec<Sample> {
 
 fn row(sample: &Sample) -> Row {
     let system = "https://fhir.ee/CodeSystem/labivaatuse-tyyp";
-    let category = vec![Coding { system: Some(system.into()), code: Some(sample.category.into()) }];
+    let category = vec![ClassCoding { system: Some(system.into()), code: Some(sample.category.into()) }];
     let profile = if sample.category == "occupational" { Profile::Occupational } else { Profile::Driver };
     let class = Class { state: sample.state, profile, consent: sample.consent, category, kind: vec![] };
     let patient = if sample.own_patient { "Patient/205" } else { "Patient/999" };
     let author = if sample.own_hand { ME } else { "48001010001" };
     let employer = if sample.own_employer { PARTY } else { "10000000" };
     let mut terms = vec![
-        Term::new(Field::Subject, Form::Code, patient),
-        Term::new(Field::AuthorPractitioner, Form::Code, &format!("Practitioner/{author}")),
+        Term::new(Field::Subject, TermForm::Code, patient),
+        Term::new(Field::AuthorPractitioner, TermForm::Code, &format!("Practitioner/{author}")),
     ];
     terms.extend(section_code_text::terms(Some("s"), "employer", employer));
     terms.sort_unstable();
@@ -221,11 +221,11 @@ fn without_a_patient_or_a_party_nothing_is_ones_own() {
 
 #[test]
 fn values_outside_of_the_rights_are_refused() {
-    let state = |state| Asked { states: vec![state], ..Asked::default() };
-    let category = |test| Asked { categories: vec![test], ..Asked::default() };
+    let state = |state| PositiveValues { states: vec![state], ..PositiveValues::default() };
+    let category = |test| PositiveValues { categories: vec![test], ..PositiveValues::default() };
     let code = |code: &str| category(TokenTest::Code(code.into()));
-    let employer = |code: &str| Asked { employers: vec![code.into()], ..Asked::default() };
-    let mixed = Asked { states: vec![State::Completed, State::Draft], ..Asked::default() };
+    let employer = |code: &str| PositiveValues { employers: vec![code.into()], ..PositiveValues::default() };
+    let mixed = PositiveValues { states: vec![State::Completed, State::Draft], ..PositiveValues::default() };
     for (role, asked, expected) in [
         ("patient", state(State::Completed), None),
         ("patient", state(State::Draft), Some("status")),
@@ -248,13 +248,13 @@ fn values_outside_of_the_rights_are_refused() {
 #[test]
 fn another_persons_certificates_are_not_to_be_asked_for() {
     use certificate::search::condition::PatientIdentifier;
-    let identifier = |system: Option<&str>, value: &str| Asked {
+    let identifier = |system: Option<&str>, value: &str| PositiveValues {
         identifiers: vec![PatientIdentifier { system: system.map(str::to_owned), value: value.to_owned() }],
-        ..Asked::default()
+        ..PositiveValues::default()
     };
-    let subject = |id: &str| Asked {
-        subjects: vec![Term::new(Field::Subject, Form::Code, &format!("Patient/{id}"))],
-        ..Asked::default()
+    let subject = |id: &str| PositiveValues {
+        subjects: vec![Term::new(Field::Subject, TermForm::Code, &format!("Patient/{id}"))],
+        ..PositiveValues::default()
     };
     let estonian = Some("https://fhir.ee/sid/pid/est/ni");
     let latvian = Some("https://fhir.ee/sid/pid/lva/ppn");

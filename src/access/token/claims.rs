@@ -3,7 +3,7 @@
 //! Source: RFC 7519 (4.1); Contract 7.2.
 
 use super::compact::object;
-use super::refused::Refused;
+use super::refused::RefusedToken;
 use crate::access::Identity;
 use crate::config::AccessToken;
 use certificate::PersonalCode;
@@ -44,28 +44,28 @@ pub fn read(
     expected: &Expected,
     session: String,
     is_denied: &dyn Fn(&str) -> bool,
-) -> Result<Identity, Refused> {
+) -> Result<Identity, RefusedToken> {
     let claims = object(claims)?;
     // It tells a client who signed in, is made for that client, and lies about in browsers.
     let kind = claims.get("typ").and_then(Json::as_str);
     if kind.is_some_and(|kind| OTHER_KINDS.iter().any(|other| other.eq_ignore_ascii_case(kind)))
         || OF_ID_TOKENS.iter().any(|name| claims.get(name).is_some())
     {
-        return Err(Refused::IdToken);
+        return Err(RefusedToken::IdToken);
     }
     let expires = times(&claims, expected)?;
     match expected.issuer {
-        Some(issuer) if required(&claims, "iss")? != issuer => return Err(Refused::Issuer),
+        Some(issuer) if required(&claims, "iss")? != issuer => return Err(RefusedToken::Issuer),
         _ => {}
     }
     if !list(&claims, "aud")?.ok_or_else(|| missing("aud"))?.contains(&expected.audience) {
-        return Err(Refused::Audience);
+        return Err(RefusedToken::Audience);
     }
     let names = expected.settings;
     let person = code(&claims, &names.claim_person)?.ok_or_else(|| missing(&names.claim_person))?;
     let own = ["jti", "sub"].map(|name| claim(&claims, name).and_then(Json::as_str));
     if own.into_iter().flatten().chain([&*person, &*session]).any(is_denied) {
-        return Err(Refused::Denied);
+        return Err(RefusedToken::Denied);
     }
     let roles = list(&claims, &names.claim_role)?.unwrap_or_default();
     Ok(Identity {
@@ -83,19 +83,19 @@ pub fn read(
 }
 
 /// Checks `exp`, `nbf` and `iat`, and tells `exp`.
-fn times(claims: &Json, expected: &Expected) -> Result<i64, Refused> {
+fn times(claims: &Json, expected: &Expected) -> Result<i64, RefusedToken> {
     let (now, leeway) = (expected.now, i64::from(expected.settings.leeway_s));
     let life_max = i64::from(expected.settings.max_lifetime_s);
     let expires = time(claims, "exp")?.ok_or_else(|| missing("exp"))?;
     let issued = time(claims, "iat")?;
     if has_expired(expires, now, leeway) {
-        return Err(Refused::Expired);
+        return Err(RefusedToken::Expired);
     }
     if [time(claims, "nbf")?, issued].into_iter().flatten().any(|from| from > now + leeway) {
-        return Err(Refused::NotYetValid);
+        return Err(RefusedToken::NotYetValid);
     }
     if expires - now > life_max + leeway || issued.is_some_and(|issued| expires - issued > life_max) {
-        return Err(Refused::LivesTooLong);
+        return Err(RefusedToken::LivesTooLong);
     }
     Ok(expires)
 }
@@ -112,7 +112,7 @@ fn claim<'c, 'a>(claims: &'c Json<'a>, name: &str) -> Option<&'c Json<'a>> {
 }
 
 /// Whole seconds; parts of one are cut off.
-fn time(claims: &Json, name: &str) -> Result<Option<i64>, Refused> {
+fn time(claims: &Json, name: &str) -> Result<Option<i64>, RefusedToken> {
     let Some(value) = claim(claims, name) else { return Ok(None) };
     let Json::Number(digits) = value else { return Err(wrong(name)) };
     let seconds: f64 = digits.parse().map_err(|_| wrong(name))?;
@@ -123,7 +123,7 @@ fn time(claims: &Json, name: &str) -> Result<Option<i64>, Refused> {
 }
 
 /// A text. An institution's code may be a number too; an empty text says nothing.
-fn text(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+fn text(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     match claim(claims, name) {
         None => Ok(None),
         Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
@@ -133,12 +133,12 @@ fn text(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
     }
 }
 
-fn required<'c>(claims: &'c Json, name: &str) -> Result<&'c str, Refused> {
+fn required<'c>(claims: &'c Json, name: &str) -> Result<&'c str, RefusedToken> {
     claim(claims, name).ok_or_else(|| missing(name))?.as_str().ok_or_else(|| wrong(name))
 }
 
 /// A text, or a list of them.
-fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refused> {
+fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, RefusedToken> {
     let Some(value) = claim(claims, name) else { return Ok(None) };
     let texts = match value {
         Json::String(text) => Some(vec![text.as_ref()]),
@@ -149,7 +149,7 @@ fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refuse
     Ok(Some(texts.into_iter().filter(|text| !text.is_empty()).collect()))
 }
 
-fn code(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+fn code(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     let Some(text) = text(claims, name)? else { return Ok(None) };
     personal_code(&text).map(|code| Some(code.to_owned())).ok_or_else(|| wrong(name))
 }
@@ -161,7 +161,7 @@ pub fn personal_code(text: &str) -> Option<&str> {
 }
 
 /// The personal code of a patient is looked for in the registry, so one that cannot be is told as what it is: a wrong token.
-fn patient(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+fn patient(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     let code = code(claims, name)?;
     match code.as_deref().map(PersonalCode::parse) {
         Some(Err(_)) => Err(wrong(name)),
@@ -169,10 +169,10 @@ fn patient(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
     }
 }
 
-fn missing(name: &str) -> Refused {
-    Refused::ClaimMissing(name.to_owned())
+fn missing(name: &str) -> RefusedToken {
+    RefusedToken::ClaimMissing(name.to_owned())
 }
 
-fn wrong(name: &str) -> Refused {
-    Refused::ClaimWrong(name.to_owned())
+fn wrong(name: &str) -> RefusedToken {
+    RefusedToken::ClaimWrong(name.to_owned())
 }

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::compact::object;
-use super::key::{Key, Owner};
+use super::key::{Owner, VerificationKey};
 use crate::config::Algorithm;
 use fhir::json::Json;
 
@@ -17,13 +17,13 @@ pub(super) const JWKS_KEYS_MAX: usize = 64;
 ///
 /// # Errors
 /// It is no JWK set, has too many keys, one `kid` twice, or none that can be used.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<Key>, String> {
+pub(super) fn read(bytes: &[u8]) -> Result<Vec<VerificationKey>, String> {
     let set = object(bytes).map_err(|_| "it is no JSON object, or has a member twice".to_owned())?;
     let listed = set.get("keys").and_then(Json::as_array).ok_or("it is no JWK set: there is no list 'keys'")?;
     if listed.len() > JWKS_KEYS_MAX {
         return Err(format!("it has {} keys; {JWKS_KEYS_MAX} are allowed", listed.len()));
     }
-    let keys: Vec<Key> = listed.iter().filter_map(key).collect();
+    let keys: Vec<VerificationKey> = listed.iter().filter_map(key).collect();
     for (at, key) in keys.iter().enumerate() {
         if key.kid.is_some() && keys[..at].iter().any(|before| before.kid == key.kid) {
             return Err("two of its keys have the same kid".to_owned());
@@ -36,7 +36,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Key>, String> {
     Ok(keys)
 }
 
-fn key(jwk: &Json) -> Option<Key> {
+fn key(jwk: &Json) -> Option<VerificationKey> {
     let kid = match jwk.get("kid") {
         None => None,
         Some(kid) => Some(kid.as_str()?.to_owned()),
@@ -50,9 +50,9 @@ fn key(jwk: &Json) -> Option<Key> {
     let is_for = |algorithm: Algorithm| jwk.get("alg").is_none_or(|alg| alg.as_str() == Some(algorithm.name()));
     let number = |name: &str| BASE64_URL_SAFE_NO_PAD.decode(jwk.text(name)?.trim_end_matches('=')).ok();
     match jwk.text("kty")? {
-        "RSA" if is_for(Algorithm::RS256) => Key::rsa(kid, Owner::Issuer, &number("n")?, &number("e")?),
+        "RSA" if is_for(Algorithm::RS256) => VerificationKey::rsa(kid, Owner::Issuer, &number("n")?, &number("e")?),
         "EC" if is_for(Algorithm::ES256) && jwk.text("crv") == Some("P-256") => {
-            Key::p256(kid, Owner::Issuer, &number("x")?, &number("y")?)
+            VerificationKey::p256(kid, Owner::Issuer, &number("x")?, &number("y")?)
         }
         _ => None,
     }

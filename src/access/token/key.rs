@@ -23,7 +23,7 @@ pub(super) enum Owner {
 
 /// A public key. It verifies by its own algorithm and no other, whatever a token asks for.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     pub kid: Option<String>,
     pub algorithm: Algorithm,
     pub owner: Owner,
@@ -32,9 +32,9 @@ pub(super) struct Key {
     material: Vec<u8>,
 }
 
-impl Key {
+impl VerificationKey {
     /// Modulus and exponent, big-endian. Nothing when they are no key that is accepted.
-    pub(super) fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<Key> {
+    pub(super) fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<VerificationKey> {
         let (n, e) = (without_zeros(n), without_zeros(e));
         let bits = 8 * n.len() - n.first()?.leading_zeros() as usize;
         let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
@@ -42,18 +42,18 @@ impl Key {
             return None;
         }
         let parsed = RsaPublicKeyComponents { n, e }.to_parsed_public_key(&RSA_PKCS1_2048_8192_SHA256).ok()?;
-        Some(Key { kid, algorithm: Algorithm::RS256, owner, parsed, material: [n, e].concat() })
+        Some(VerificationKey { kid, algorithm: Algorithm::RS256, owner, parsed, material: [n, e].concat() })
     }
 
     /// Coordinates of a point of the curve P-256, 32 bytes each. Nothing when they are none.
-    pub(super) fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<Key> {
+    pub(super) fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<VerificationKey> {
         if x.len() != 32 || y.len() != 32 {
             return None;
         }
         // RFC 5480, 2.2: 4 says that both coordinates follow.
         let material = [&[4], x, y].concat();
         let parsed = ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, &material).ok()?;
-        Some(Key { kid, algorithm: Algorithm::ES256, owner, parsed, material })
+        Some(VerificationKey { kid, algorithm: Algorithm::ES256, owner, parsed, material })
     }
 
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
@@ -61,7 +61,7 @@ impl Key {
     }
 
     /// Whether it is the same key under the same name.
-    pub(super) fn is(&self, other: &Key) -> bool {
+    pub(super) fn is(&self, other: &VerificationKey) -> bool {
         self.kid == other.kid && self.algorithm == other.algorithm && self.material == other.material
     }
 }
@@ -75,10 +75,10 @@ fn without_zeros(number: &[u8]) -> &[u8] {
 ///
 /// `Some(Err(()))`: the key is there, and is none for this algorithm.
 pub(super) fn find<'k>(
-    keys: impl Iterator<Item = &'k Key>,
+    keys: impl Iterator<Item = &'k VerificationKey>,
     kid: Option<&str>,
     algorithm: Algorithm,
-) -> Option<Result<&'k Key, ()>> {
+) -> Option<Result<&'k VerificationKey, ()>> {
     match kid {
         Some(kid) => {
             let mut named = keys.filter(|key| key.kid.as_deref() == Some(kid)).peekable();

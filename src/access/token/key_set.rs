@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Milliseconds since 1970 UTC.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+pub type TokenClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// State of the issuer's keys, for health and metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]

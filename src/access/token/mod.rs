@@ -33,14 +33,14 @@ use super::rights::Permissions;
 use crate::config::limits::TOKEN_BYTES_MAX;
 use crate::config::{AccessMode, AccessToken, Config};
 use claims::Expected;
-use compact::Compact;
+use compact::UnverifiedToken;
 use denied::Denied;
 use developer::{Developer, DeveloperKey};
 pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
-use key::{Key, Owner};
-pub use key_set::{Clock, KeySet};
-pub use order::{Order, WrongOrder};
-pub use refused::Refused;
+use key::{Owner, VerificationKey};
+pub use key_set::{KeySet, TokenClock};
+pub use order::{TokenOrder, WrongOrder};
+pub use refused::RefusedToken;
 use ring::Ring;
 
 /// Verified tokens that are remembered. Each takes about half a kilobyte; all doctors of Estonia are fewer.
@@ -56,7 +56,7 @@ const DEVELOPER_AUDIENCE: &str = "hcert";
 pub struct Tokens {
     mode: AccessMode,
     settings: AccessToken,
-    /// The developer's tokens have the claims of [`Order::claims`], whatever the settings say of the issuer's.
+    /// The developer's tokens have the claims of [`TokenOrder::claims`], whatever the settings say of the issuer's.
     developer_settings: AccessToken,
     /// `{base_url}`, the issuer of the developer's tokens.
     base_url: String,
@@ -66,12 +66,12 @@ pub struct Tokens {
     developer: Option<Developer>,
     /// The roles that a token can have. `None`: none is warned about.
     permissions: Option<Permissions>,
-    known: Cache<[u8; 16], Known>,
+    known: Cache<[u8; 16], VerifiedToken>,
     names: TokenNames,
     /// How often a token was known.
     found: AtomicU64,
     missed: AtomicU64,
-    clock: Clock,
+    clock: TokenClock,
 }
 
 /// What a log would show of the settings it stands in.
@@ -83,7 +83,7 @@ impl fmt::Debug for Tokens {
 
 /// A token that was verified.
 #[derive(Clone)]
-struct Known {
+struct VerifiedToken {
     identity: Arc<Identity>,
     /// How often keys and the right to enter had been taken away by then. `None`: no key of the issuer was trusted, and this token is the
     /// developer's.
@@ -92,14 +92,14 @@ struct Known {
 
 /// What is remembered of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct TokenCache {
     pub tokens: u64,
     pub found: u64,
     pub missed: u64,
 }
 
 /// A token of the developer's token service.
-pub struct Issued {
+pub struct IssuedToken {
     pub token: String,
     /// Seconds.
     pub expires_in: u32,
@@ -110,12 +110,12 @@ impl Tokens {
     ///
     /// # Errors
     /// Keys cannot be read, in words for the person at the terminal. An address that does not answer is no error: it is asked again.
-    pub fn open(config: &Config, data: &Path, clock: Clock) -> Result<Tokens, String> {
+    pub fn open(config: &Config, data: &Path, clock: TokenClock) -> Result<Tokens, String> {
         Tokens::asking(config, data, clock, Duration::from_secs(JWKS_PAUSE_S))
     }
 
     /// As [`open`](Self::open), with another pause between two askings for keys that tokens cause.
-    fn asking(config: &Config, data: &Path, clock: Clock, pause: Duration) -> Result<Tokens, String> {
+    fn asking(config: &Config, data: &Path, clock: TokenClock, pause: Duration) -> Result<Tokens, String> {
         let settings = config.access.token.clone();
         let ring = Ring::open(&settings, pause, clock.clone())?.map(Arc::new);
         if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
@@ -168,9 +168,10 @@ impl Tokens {
     pub fn known(&self, authorization: &str) -> Option<Arc<Identity>> {
         // A token that breaks a rule of form is known to nobody.
         let token = token_of(authorization).filter(|token| token.len() <= TOKEN_BYTES_MAX)?;
-        let is_over =
-            |known: &Known| claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s));
-        let counts = |known: &Known| known.losses.is_some() && known.losses == self.losses() && !is_over(known);
+        let is_over = |known: &VerifiedToken| {
+            claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s))
+        };
+        let counts = |known: &VerifiedToken| known.losses.is_some() && known.losses == self.losses() && !is_over(known);
         let known = self.known.get(&self.names.name(token)).filter(counts);
         let counter = if known.is_some() { &self.found } else { &self.missed };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -178,9 +179,9 @@ impl Tokens {
     }
 
     /// Tokens that are remembered, and how often one was known, or not.
-    pub fn remembered(&self) -> Remembered {
+    pub fn remembered(&self) -> TokenCache {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Remembered { tokens: self.known.len() as u64, found: count(&self.found), missed: count(&self.missed) }
+        TokenCache { tokens: self.known.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
     /// Who calls. `authorization` is the whole value of the header.
@@ -189,9 +190,9 @@ impl Tokens {
     ///
     /// # Errors
     /// The first rule the token breaks.
-    pub async fn identify(&self, authorization: &str) -> Result<Arc<Identity>, Refused> {
+    pub async fn identify(&self, authorization: &str) -> Result<Arc<Identity>, RefusedToken> {
         let token = bearer(authorization)?;
-        let compact = Compact::read(token, &self.settings.algorithms)?;
+        let compact = UnverifiedToken::read(token, &self.settings.algorithms)?;
         // Before the keys are looked at: what is lost from then on is noticed.
         let losses = self.losses();
         let owner = self.verify(&compact).await?;
@@ -200,7 +201,7 @@ impl Tokens {
             Owner::Developer => (None, DEVELOPER_AUDIENCE, &self.developer_settings),
             Owner::Issuer => {
                 let [issuer, audience] = [&self.settings.issuer, &self.settings.audience].map(Option::as_deref);
-                (Some(issuer.ok_or(Refused::Issuer)?), audience.ok_or(Refused::Audience)?, &self.settings)
+                (Some(issuer.ok_or(RefusedToken::Issuer)?), audience.ok_or(RefusedToken::Audience)?, &self.settings)
             }
         };
         let hash = digest(&SHA256, token.as_bytes());
@@ -208,36 +209,36 @@ impl Tokens {
         let is_denied = |name: &str| self.denied.as_ref().is_some_and(|denied| denied.holds(name));
         let expected = Expected { issuer, audience, settings, now: self.now() };
         let identity = Arc::new(claims::read(&compact.claims, &expected, session, &is_denied)?);
-        self.known.insert(self.names.name(token), Known { identity: identity.clone(), losses });
+        self.known.insert(self.names.name(token), VerifiedToken { identity: identity.clone(), losses });
         Ok(identity)
     }
 
     /// Verifies the signature, and tells whose key made it.
-    async fn verify(&self, compact: &Compact<'_>) -> Result<Owner, Refused> {
+    async fn verify(&self, compact: &UnverifiedToken<'_>) -> Result<Owner, RefusedToken> {
         let developer = match &self.developer {
-            Some(developer) => Some(developer.key().await.map_err(Refused::KeysUnavailable)?),
+            Some(developer) => Some(developer.key().await.map_err(RefusedToken::KeysUnavailable)?),
             None => None,
         };
         let own = developer.as_deref().map(DeveloperKey::public);
         let mut found = self.verify_with(own, compact);
-        if let (Err(Refused::KeyUnknown), Some(ring)) = (&found, &self.ring) {
+        if let (Err(RefusedToken::KeyUnknown), Some(ring)) = (&found, &self.ring) {
             ring.ask_again().await;
             found = self.verify_with(own, compact);
-            if let (Err(Refused::KeyUnknown), Err(problem)) = (&found, ring.keys()) {
-                return Err(Refused::KeysUnavailable(problem));
+            if let (Err(RefusedToken::KeyUnknown), Err(problem)) = (&found, ring.keys()) {
+                return Err(RefusedToken::KeysUnavailable(problem));
             }
         }
         found
     }
 
-    fn verify_with(&self, own: Option<&Key>, compact: &Compact) -> Result<Owner, Refused> {
+    fn verify_with(&self, own: Option<&VerificationKey>, compact: &UnverifiedToken) -> Result<Owner, RefusedToken> {
         let issuers = self.ring.as_ref().and_then(|ring| ring.keys().ok()).unwrap_or_default();
         let keys = own.into_iter().chain(issuers.iter());
-        let key = key::find(keys, compact.kid.as_deref(), compact.algorithm).ok_or(Refused::KeyUnknown)?;
-        let key = key.map_err(|()| Refused::Algorithm)?;
+        let key = key::find(keys, compact.kid.as_deref(), compact.algorithm).ok_or(RefusedToken::KeyUnknown)?;
+        let key = key.map_err(|()| RefusedToken::Algorithm)?;
         match key.verifies(compact.signed.as_bytes(), &compact.signature) {
             true => Ok(key.owner),
-            false => Err(Refused::Signature),
+            false => Err(RefusedToken::Signature),
         }
     }
 
@@ -245,7 +246,7 @@ impl Tokens {
     ///
     /// # Errors
     /// The key could not be made.
-    pub async fn issue(&self, order: &Order) -> Result<Option<Issued>, String> {
+    pub async fn issue(&self, order: &TokenOrder) -> Result<Option<IssuedToken>, String> {
         let Some(developer) = &self.developer else { return Ok(None) };
         let key = developer.key().await?;
         Ok(Some(issue(&key, order, &self.settings, &self.base_url, self.now())))
@@ -295,15 +296,15 @@ pub fn check(config: &Config) -> Result<(), String> {
 ///
 /// # Errors
 /// The key cannot be read or made.
-pub fn issue_in(data: &Path, config: &Config, order: &Order, now: i64) -> Result<Issued, String> {
+pub fn issue_in(data: &Path, config: &Config, order: &TokenOrder, now: i64) -> Result<IssuedToken, String> {
     let key = DeveloperKey::make(data)?;
     Ok(issue(&key, order, &config.access.token, &config.base_url(), now))
 }
 
-fn issue(key: &DeveloperKey, order: &Order, settings: &AccessToken, base_url: &str, now: i64) -> Issued {
+fn issue(key: &DeveloperKey, order: &TokenOrder, settings: &AccessToken, base_url: &str, now: i64) -> IssuedToken {
     let expires_in = settings.developer_seconds.min(settings.max_lifetime_s);
     let claims = order.claims(base_url, DEVELOPER_AUDIENCE, now, now + i64::from(expires_in));
-    Issued { token: key.sign(&claims), expires_in }
+    IssuedToken { token: key.sign(&claims), expires_in }
 }
 
 /// What a header `Authorization` has behind the scheme. RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1).
@@ -313,12 +314,12 @@ fn token_of(authorization: &str) -> Option<&str> {
 }
 
 /// The token of a header `Authorization`.
-fn bearer(authorization: &str) -> Result<&str, Refused> {
-    let token = token_of(authorization).ok_or(Refused::NotBearer)?;
+fn bearer(authorization: &str) -> Result<&str, RefusedToken> {
+    let token = token_of(authorization).ok_or(RefusedToken::NotBearer)?;
     match !token.is_empty() && !token.contains([' ', ',']) {
-        true if token.len() > TOKEN_BYTES_MAX => Err(Refused::TooLong),
+        true if token.len() > TOKEN_BYTES_MAX => Err(RefusedToken::TooLong),
         true => Ok(token),
-        false => Err(Refused::NotBearer),
+        false => Err(RefusedToken::NotBearer),
     }
 }
 

@@ -11,7 +11,7 @@ use fhir::outcome::Hcert;
 
 /// Whom a token shall name.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Order {
+pub struct TokenOrder {
     /// Personal code.
     pub person: String,
     pub role: String,
@@ -24,7 +24,7 @@ pub struct Order {
 }
 
 /// Names nobody: logs and panics may show it.
-impl fmt::Debug for Order {
+impl fmt::Debug for TokenOrder {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.debug_struct("Order").field("role", &self.role).finish_non_exhaustive()
     }
@@ -43,13 +43,13 @@ const FOR_A_PATIENT: &[&str] = &["legal-representative", "consent-representative
 /// Roles that act for an organization, which has to be named.
 const FOR_A_PARTY: &[&str] = &["org-legal-representative"];
 
-impl Order {
+impl TokenOrder {
     /// Reads a body of the token service. Members it does not know are passed over, and so are comments from `//` to the end of a
     /// line, which the published examples have.
     ///
     /// # Errors
     /// The first member that is wrong, by name, with what is expected.
-    pub fn read(body: &[u8]) -> Result<Order, WrongOrder> {
+    pub fn read(body: &[u8]) -> Result<TokenOrder, WrongOrder> {
         let text = std::str::from_utf8(body).map_err(|_| WrongOrder("the body is not UTF-8".to_owned()))?;
         let text = without_comments(text);
         let no_object =
@@ -61,7 +61,7 @@ impl Order {
         let body = read.value;
         body.as_object().ok_or_else(no_object)?;
         let user = member(&body, "user").ok_or_else(|| needed("user", "an object with personalCode"))?;
-        let order = Order {
+        let order = TokenOrder {
             person: person(user, "user")?.ok_or_else(|| needed("user.personalCode", CODE))?,
             role: word(&body, "role")?.ok_or_else(|| needed("role", "a role such as doctor"))?,
             organization: word(&body, "organization")?,
@@ -78,7 +78,7 @@ impl Order {
     ///
     /// # Errors
     /// The personal codes are none; the role needs a patient or an organization that is not named.
-    pub fn checked(mut self) -> Result<Order, WrongOrder> {
+    pub fn checked(mut self) -> Result<TokenOrder, WrongOrder> {
         let is_wrong = |code: &String| PersonalCode::parse(code).is_err();
         for (name, code) in [("user.personalCode", Some(&self.person)), ("patient.personalCode", self.patient.as_ref())]
         {
@@ -198,11 +198,11 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(body: &str) -> Result<Order, String> {
-        Order::read(body.as_bytes()).map_err(|wrong| wrong.0)
+    fn read(body: &str) -> Result<TokenOrder, String> {
+        TokenOrder::read(body.as_bytes()).map_err(|wrong| wrong.0)
     }
 
-    fn of_role(role: &str, more: &str) -> Result<Order, String> {
+    fn of_role(role: &str, more: &str) -> Result<TokenOrder, String> {
         read(&format!(r#"{{"user": {{"personalCode": "37605030299"}}, "role": "{role}"{more}}}"#))
     }
 
@@ -264,6 +264,6 @@ mod tests {
         ] {
             assert!(of_role("doctor", more).unwrap_err().starts_with(told), "{more}");
         }
-        assert!(Order::read(b"\xff").unwrap_err().0.contains("UTF-8"));
+        assert!(TokenOrder::read(b"\xff").unwrap_err().0.contains("UTF-8"));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a token is not taken. It says which rule was broken, and never what the token holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum RefusedToken {
     /// Another scheme than Bearer, or no token behind it.
     NotBearer,
     /// More than one header `Authorization`.
@@ -31,52 +31,52 @@ pub enum Refused {
     KeysUnavailable(String),
 }
 
-impl Refused {
+impl RefusedToken {
     /// A short name of the rule for the audit trail and the log.
     pub fn code(&self) -> &'static str {
         match self {
-            Refused::NotBearer => "scheme",
-            Refused::Repeated => "repeated",
-            Refused::TooLong => "too-long",
-            Refused::Malformed => "malformed",
-            Refused::Algorithm => "algorithm",
-            Refused::IdToken => "kind",
-            Refused::Denied => "denied",
-            Refused::KeyUnknown => "key",
-            Refused::Signature => "signature",
-            Refused::Expired => "expired",
-            Refused::NotYetValid => "not-yet-valid",
-            Refused::LivesTooLong => "lifetime",
-            Refused::Issuer => "issuer",
-            Refused::Audience => "audience",
-            Refused::ClaimMissing(_) => "claim-missing",
-            Refused::ClaimWrong(_) => "claim-wrong",
-            Refused::KeysUnavailable(_) => "keys-unavailable",
+            RefusedToken::NotBearer => "scheme",
+            RefusedToken::Repeated => "repeated",
+            RefusedToken::TooLong => "too-long",
+            RefusedToken::Malformed => "malformed",
+            RefusedToken::Algorithm => "algorithm",
+            RefusedToken::IdToken => "kind",
+            RefusedToken::Denied => "denied",
+            RefusedToken::KeyUnknown => "key",
+            RefusedToken::Signature => "signature",
+            RefusedToken::Expired => "expired",
+            RefusedToken::NotYetValid => "not-yet-valid",
+            RefusedToken::LivesTooLong => "lifetime",
+            RefusedToken::Issuer => "issuer",
+            RefusedToken::Audience => "audience",
+            RefusedToken::ClaimMissing(_) => "claim-missing",
+            RefusedToken::ClaimWrong(_) => "claim-wrong",
+            RefusedToken::KeysUnavailable(_) => "keys-unavailable",
         }
     }
 }
 
 /// The English words; `outcome::words` has the Estonian ones.
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedToken {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
-            Refused::NotBearer => "Authorization must be Bearer and one token",
-            Refused::Repeated => "exactly one header Authorization may be there",
-            Refused::TooLong => "it is too long",
-            Refused::Malformed => "it is not well-formed",
-            Refused::Algorithm => "its algorithm is not accepted",
-            Refused::IdToken => "it is no access token",
-            Refused::Denied => "it was called back",
-            Refused::KeyUnknown => "its key is not known",
-            Refused::Signature => "its signature does not fit",
-            Refused::Expired => "it has expired",
-            Refused::NotYetValid => "it is not valid yet",
-            Refused::LivesTooLong => "it lives longer than is accepted",
-            Refused::Issuer => "its issuer is not accepted",
-            Refused::Audience => "it is for another audience",
-            Refused::ClaimMissing(name) => return write!(formatter, "it lacks the claim {name}"),
-            Refused::ClaimWrong(name) => return write!(formatter, "it has a wrong claim {name}"),
-            Refused::KeysUnavailable(_) => "the keys are not known yet",
+            RefusedToken::NotBearer => "Authorization must be Bearer and one token",
+            RefusedToken::Repeated => "exactly one header Authorization may be there",
+            RefusedToken::TooLong => "it is too long",
+            RefusedToken::Malformed => "it is not well-formed",
+            RefusedToken::Algorithm => "its algorithm is not accepted",
+            RefusedToken::IdToken => "it is no access token",
+            RefusedToken::Denied => "it was called back",
+            RefusedToken::KeyUnknown => "its key is not known",
+            RefusedToken::Signature => "its signature does not fit",
+            RefusedToken::Expired => "it has expired",
+            RefusedToken::NotYetValid => "it is not valid yet",
+            RefusedToken::LivesTooLong => "it lives longer than is accepted",
+            RefusedToken::Issuer => "its issuer is not accepted",
+            RefusedToken::Audience => "it is for another audience",
+            RefusedToken::ClaimMissing(name) => return write!(formatter, "it lacks the claim {name}"),
+            RefusedToken::ClaimWrong(name) => return write!(formatter, "it has a wrong claim {name}"),
+            RefusedToken::KeysUnavailable(_) => "the keys are not known yet",
         })
     }
 }

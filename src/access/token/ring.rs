@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use super::fetch::Address;
 use super::jwks;
-use super::key::Key;
+use super::key::VerificationKey;
 use super::source_file::SourceFile;
-use super::{Clock, KeySet};
+use super::{KeySet, TokenClock};
 use crate::access::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 use crate::config::AccessToken;
 use base::log::event;
 
 /// The issuer's keys of the moment, and where they come from.
 pub(super) struct Ring {
-    source: Source,
-    keys: RwLock<Keys>,
+    source: KeySource,
+    keys: RwLock<KeySnapshot>,
     /// When they were last asked for. Held while they are, so that many who miss a key ask once.
     asked: tokio::sync::Mutex<Option<Instant>>,
     /// Between two askings that tokens cause, or the lack of any key that is trusted.
     pause: Duration,
     refresh: Duration,
     age_max: Duration,
-    clock: Clock,
+    clock: TokenClock,
 }
 
 /// All keys of one moment.
 #[derive(Debug, Default)]
-struct Keys {
-    all: Arc<Vec<Key>>,
+struct KeySnapshot {
+    all: Arc<Vec<VerificationKey>>,
     /// Counts how often keys went away: what was verified before that has to be verified again.
     losses: u64,
     /// When the source last gave them: milliseconds since 1970 UTC, and by the clock that is never set.
@@ -39,7 +39,7 @@ struct Keys {
 }
 
 #[derive(Debug)]
-enum Source {
+enum KeySource {
     File(Arc<SourceFile>),
     Address(Box<Address>),
 }
@@ -50,17 +50,17 @@ impl Ring {
     ///
     /// # Errors
     /// The file cannot be used; the address or its authorities cannot.
-    pub(super) fn open(settings: &AccessToken, pause: Duration, clock: Clock) -> Result<Option<Ring>, String> {
+    pub(super) fn open(settings: &AccessToken, pause: Duration, clock: TokenClock) -> Result<Option<Ring>, String> {
         let Some(jwks) = settings.jwks.as_deref() else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
-        let mut keys = Keys::default();
+        let mut keys = KeySnapshot::default();
         let source = if settings.jwks_is_address() {
-            Source::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
+            KeySource::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
             let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX);
             keys.all = Arc::new(file.read().and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
             keys.read = Some((clock(), Instant::now()));
-            Source::File(Arc::new(file))
+            KeySource::File(Arc::new(file))
         };
         Ok(Some(Ring {
             source,
@@ -77,7 +77,7 @@ impl Ring {
     ///
     /// # Errors
     /// There are none: the source never gave any, none the last time, or too long ago. The words are for the log.
-    pub(super) fn keys(&self) -> Result<Arc<Vec<Key>>, String> {
+    pub(super) fn keys(&self) -> Result<Arc<Vec<VerificationKey>>, String> {
         let keys = self.known();
         if self.are_trusted(&keys) {
             return Ok(Arc::clone(&keys.all));
@@ -109,7 +109,7 @@ impl Ring {
         }
     }
 
-    fn are_trusted(&self, keys: &Keys) -> bool {
+    fn are_trusted(&self, keys: &KeySnapshot) -> bool {
         !keys.all.is_empty() && keys.read.is_some_and(|read| self.age(read) <= self.age_max)
     }
 
@@ -120,7 +120,7 @@ impl Ring {
         Duration::from_millis(by_clock).max(read.elapsed())
     }
 
-    fn known(&self) -> RwLockReadGuard<'_, Keys> {
+    fn known(&self) -> RwLockReadGuard<'_, KeySnapshot> {
         // Nothing panics while it is held; so below.
         self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,8 +146,8 @@ impl Ring {
                 asked = Some(Instant::now());
             }
             let look = match ring.source {
-                Source::File(_) => period.min(Duration::from_secs(JWKS_LOOK_S)),
-                Source::Address(_) => period.min(ring.refresh),
+                KeySource::File(_) => period.min(Duration::from_secs(JWKS_LOOK_S)),
+                KeySource::Address(_) => period.min(ring.refresh),
             };
             drop(ring);
             tokio::time::sleep(look).await;
@@ -162,11 +162,11 @@ impl Ring {
 
     async fn ask(&self) {
         let found = match &self.source {
-            Source::File(file) => {
+            KeySource::File(file) => {
                 let file = file.clone();
                 tokio::task::spawn_blocking(move || file.read()).await.unwrap_or_else(|error| Err(error.to_string()))
             }
-            Source::Address(address) => address.get().await,
+            KeySource::Address(address) => address.get().await,
         };
         match found.and_then(|bytes| jwks::read(&bytes)) {
             Ok(keys) => self.take(keys),
@@ -181,9 +181,9 @@ impl Ring {
         }
     }
 
-    fn take(&self, keys: Vec<Key>) {
+    fn take(&self, keys: Vec<VerificationKey>) {
         let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        let is_lost = |old: &Key| !keys.iter().any(|key| key.is(old));
+        let is_lost = |old: &VerificationKey| !keys.iter().any(|key| key.is(old));
         if known.all.iter().any(is_lost) {
             known.losses += 1;
         }
@@ -193,11 +193,11 @@ impl Ring {
     }
 }
 
-impl Source {
+impl KeySource {
     fn has_changed(&self) -> bool {
         match self {
-            Source::File(file) => file.has_changed(),
-            Source::Address(_) => false,
+            KeySource::File(file) => file.has_changed(),
+            KeySource::Address(_) => false,
         }
     }
 }

@@ -13,11 +13,11 @@ use base::regular_file;
 pub(super) struct SourceFile {
     path: PathBuf,
     bytes_max: usize,
-    seen: Mutex<Option<Stamp>>,
+    seen: Mutex<Option<FileState>>,
 }
 
 /// What tells one state of a file from another.
-type Stamp = (SystemTime, u64);
+type FileState = (SystemTime, u64);
 
 impl SourceFile {
     /// A file of at most `bytes_max` bytes, not read yet.
@@ -48,7 +48,7 @@ impl SourceFile {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileState> {
     let about = fs::metadata(path).ok()?;
     Some((about.modified().ok()?, about.len()))
 }

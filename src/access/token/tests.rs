@@ -107,7 +107,7 @@ impl Door {
         change(&mut config);
         let clock = Arc::new(AtomicI64::new(NOW * 1000));
         let reading = clock.clone();
-        let reading: Clock = Arc::new(move || reading.load(Ordering::SeqCst));
+        let reading: TokenClock = Arc::new(move || reading.load(Ordering::SeqCst));
         Door { tokens: Tokens::asking(&config, folder.path(), reading, pause).unwrap(), clock, folder }
     }
 
@@ -124,11 +124,11 @@ impl Door {
         self.clock.store(now * 1000, Ordering::SeqCst);
     }
 
-    async fn ask(&self, token: &str) -> Result<Arc<Identity>, Refused> {
+    async fn ask(&self, token: &str) -> Result<Arc<Identity>, RefusedToken> {
         self.tokens.identify(&format!("Bearer {token}")).await
     }
 
-    async fn refusal(&self, token: &str) -> Refused {
+    async fn refusal(&self, token: &str) -> RefusedToken {
         let refused = self.ask(token).await.expect_err("a token that is refused");
         assert!(!refused.to_string().contains(&token[..token.len().min(40)]) || token.is_empty());
         assert_eq!(self.tokens.known(&format!("Bearer {token}")), None);
@@ -159,8 +159,8 @@ async fn both_algorithms_are_taken_and_a_token_without_kid_fits_the_only_key() {
     assert!(door.ask(&format!("{signed}.{}", encode(signature))).await.is_ok());
     assert!(door.ask(&under(r#"{"alg":"RS256"}"#)).await.is_ok());
     let two = Door::with(&set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA)]), |_| ());
-    assert_eq!(two.refusal(&under(r#"{"alg":"RS256"}"#)).await, Refused::KeyUnknown);
-    assert_eq!(two.refusal(&under(r#"{"alg":"RS256","kid":"b"}"#)).await, Refused::Signature);
+    assert_eq!(two.refusal(&under(r#"{"alg":"RS256"}"#)).await, RefusedToken::KeyUnknown);
+    assert_eq!(two.refusal(&under(r#"{"alg":"RS256","kid":"b"}"#)).await, RefusedToken::Signature);
 }
 
 #[tokio::test]
@@ -187,9 +187,9 @@ async fn a_token_that_is_no_token_is_refused() {
         format!("{}.{body}.{signature}", encode("[".repeat(10_000))),
     ] {
         let refused = door.ask(&token).await.unwrap_err();
-        assert!(matches!(refused, Refused::Malformed | Refused::Signature), "{token}: {refused}");
+        assert!(matches!(refused, RefusedToken::Malformed | RefusedToken::Signature), "{token}: {refused}");
     }
-    assert!(matches!(door.refusal(&format!("{header}.{body}.")).await, Refused::Signature));
+    assert!(matches!(door.refusal(&format!("{header}.{body}.")).await, RefusedToken::Signature));
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn a_header_other_than_bearer_with_one_token_is_refused() {
     let door = Door::new();
     let right = with(json!({}));
     for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Token x", "Bearer a b", "Bearer a,Bearer b", &right] {
-        assert_eq!(door.tokens.identify(header).await, Err(Refused::NotBearer), "{header}");
+        assert_eq!(door.tokens.identify(header).await, Err(RefusedToken::NotBearer), "{header}");
     }
     for header in [format!("bearer {right}"), format!("BEARER  {right} ")] {
         assert!(door.tokens.identify(&header).await.is_ok());
@@ -219,8 +219,8 @@ async fn a_token_may_have_16_kib_and_no_more() {
     if longest.len() == TOKEN_BYTES_MAX {
         assert!(door.ask(&longest).await.is_ok());
     }
-    assert_eq!(door.refusal(&of_length(TOKEN_BYTES_MAX + 1)).await, Refused::TooLong);
-    assert_eq!(door.refusal(&"a".repeat(1 << 20)).await, Refused::TooLong);
+    assert_eq!(door.refusal(&of_length(TOKEN_BYTES_MAX + 1)).await, RefusedToken::TooLong);
+    assert_eq!(door.refusal(&"a".repeat(1 << 20)).await, RefusedToken::TooLong);
 }
 
 #[tokio::test]
@@ -230,30 +230,30 @@ async fn no_token_chooses_how_it_is_verified() {
     // No signature at all.
     for alg in ["none", "None", "NONE", "nOnE", ""] {
         let signed = format!("{}.{}", encode(format!(r#"{{"alg":"{alg}"}}"#)), encode(&body));
-        assert_eq!(door.refusal(&format!("{signed}.")).await, Refused::Algorithm, "{alg}");
+        assert_eq!(door.refusal(&format!("{signed}.")).await, RefusedToken::Algorithm, "{alg}");
     }
     // The public key as the secret of an HMAC, in each form an attacker has it.
     let jwk = rsa_jwk("a", &RSA).to_string();
     for secret in [jwk.as_bytes(), RSA.public_key().as_ref()] {
         let signed = format!("{}.{}", encode(r#"{"alg":"HS256","kid":"a"}"#), encode(&body));
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), signed.as_bytes());
-        assert_eq!(door.refusal(&format!("{signed}.{}", encode(tag))).await, Refused::Algorithm);
+        assert_eq!(door.refusal(&format!("{signed}.{}", encode(tag))).await, RefusedToken::Algorithm);
     }
     // A key of the other kind.
-    assert_eq!(door.refusal(&under(r#"{"alg":"ES256","kid":"a"}"#)).await, Refused::Algorithm);
-    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"e"}"#)).await, Refused::Algorithm);
+    assert_eq!(door.refusal(&under(r#"{"alg":"ES256","kid":"a"}"#)).await, RefusedToken::Algorithm);
+    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"e"}"#)).await, RefusedToken::Algorithm);
     // Other algorithms of the same key.
     for alg in ["RS384", "RS512", "PS256", "EdDSA", "rs256"] {
-        assert_eq!(door.refusal(&under(&format!(r#"{{"alg":"{alg}","kid":"a"}}"#))).await, Refused::Algorithm);
+        assert_eq!(door.refusal(&under(&format!(r#"{{"alg":"{alg}","kid":"a"}}"#))).await, RefusedToken::Algorithm);
     }
     let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"a"}"#), encode(&body));
     let mut signature = vec![0; 256];
     RSA.sign(&RSA_PSS_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).unwrap();
-    assert_eq!(door.refusal(&format!("{signed}.{}", encode(signature))).await, Refused::Signature);
+    assert_eq!(door.refusal(&format!("{signed}.{}", encode(signature))).await, RefusedToken::Signature);
     let narrow = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
         config.access.token.algorithms = vec![Algorithm::ES256];
     });
-    assert_eq!(narrow.refusal(&with(json!({}))).await, Refused::Algorithm);
+    assert_eq!(narrow.refusal(&with(json!({}))).await, RefusedToken::Algorithm);
 }
 
 #[tokio::test]
@@ -267,9 +267,9 @@ async fn keys_that_a_token_brings_along_do_not_count() {
     ] {
         let signed = format!("{}.{}", encode(header.to_string()), encode(claims().to_string()));
         let token = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, &signed)));
-        assert_eq!(door.refusal(&token).await, Refused::Signature);
+        assert_eq!(door.refusal(&token).await, RefusedToken::Signature);
     }
-    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"../../etc/passwd"}"#)).await, Refused::KeyUnknown);
+    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"../../etc/passwd"}"#)).await, RefusedToken::KeyUnknown);
 }
 
 #[tokio::test]
@@ -289,7 +289,7 @@ async fn headers_that_ask_for_more_are_refused() {
         r#"{"kid":"a"}"#,
         r#"{}"#,
     ] {
-        assert_eq!(door.refusal(&under(header)).await, Refused::Malformed, "{header}");
+        assert_eq!(door.refusal(&under(header)).await, RefusedToken::Malformed, "{header}");
     }
     assert!(door.ask(&under(r#"{"alg":"RS256","kid":"a","typ":"JWT","cty":"x"}"#)).await.is_ok());
 }
@@ -300,18 +300,21 @@ async fn a_token_that_was_changed_is_refused() {
     let right = with(json!({}));
     let [header, _, signature] = right.split('.').collect::<Vec<_>>().try_into().unwrap();
     let other = claims().to_string().replace("doctor", "gov-official");
-    assert_eq!(door.refusal(&format!("{header}.{}.{signature}", encode(other))).await, Refused::Signature);
+    assert_eq!(door.refusal(&format!("{header}.{}.{signature}", encode(other))).await, RefusedToken::Signature);
     for at in [right.len() - 100, header.len() + 20] {
         let mut bytes = right.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
         let token = String::from_utf8(bytes).unwrap();
         let refused = door.refusal(&token).await;
-        assert!(matches!(refused, Refused::Signature | Refused::Malformed), "{refused}");
+        assert!(matches!(refused, RefusedToken::Signature | RefusedToken::Malformed), "{refused}");
     }
     let signed = right.rsplit_once('.').unwrap().0;
     let foreign = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, signed)));
-    assert_eq!(door.refusal(&foreign).await, Refused::Signature);
-    assert_eq!(door.refusal(&format!("{signed}.{}", encode(&sign_rsa(&RSA, signed)[1..]))).await, Refused::Signature);
+    assert_eq!(door.refusal(&foreign).await, RefusedToken::Signature);
+    assert_eq!(
+        door.refusal(&format!("{signed}.{}", encode(&sign_rsa(&RSA, signed)[1..]))).await,
+        RefusedToken::Signature
+    );
 }
 
 #[tokio::test]
@@ -320,10 +323,10 @@ async fn claims_that_are_there_twice_are_refused() {
     let body = claims().to_string();
     for twice in [r#""role":"gov-official","#, r#""sub":"39406240015","#, r#""\u0073ub":"39406240015","#] {
         let body = body.replacen('{', &format!("{{{twice}"), 1);
-        assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &body)).await, Refused::Malformed, "{twice}");
+        assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &body)).await, RefusedToken::Malformed, "{twice}");
     }
     let nested = body.replacen('{', r#"{"x":{"y":1,"y":2},"#, 1);
-    assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &nested)).await, Refused::Malformed);
+    assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &nested)).await, RefusedToken::Malformed);
 }
 
 #[tokio::test]
@@ -331,46 +334,46 @@ async fn times_are_held_to_the_second_with_the_leeway() {
     let door = Door::new();
     let (leeway, life) = (30, 86_400);
     for (changes, refused) in [
-        (json!({"exp": NOW - leeway, "iat": NOW - 60}), Some(Refused::Expired)),
+        (json!({"exp": NOW - leeway, "iat": NOW - 60}), Some(RefusedToken::Expired)),
         (json!({"exp": NOW - leeway + 1}), None),
-        (json!({"exp": 0}), Some(Refused::Expired)),
+        (json!({"exp": 0}), Some(RefusedToken::Expired)),
         (json!({"nbf": NOW + leeway}), None),
-        (json!({"nbf": NOW + leeway + 1}), Some(Refused::NotYetValid)),
-        (json!({"iat": NOW + leeway + 1}), Some(Refused::NotYetValid)),
+        (json!({"nbf": NOW + leeway + 1}), Some(RefusedToken::NotYetValid)),
+        (json!({"iat": NOW + leeway + 1}), Some(RefusedToken::NotYetValid)),
         (json!({"exp": NOW + life}), None),
-        (json!({"exp": NOW + life + 1}), Some(Refused::LivesTooLong)),
-        (json!({"exp": NOW + life, "iat": NOW - 1}), Some(Refused::LivesTooLong)),
-        (json!({"exp": NOW + life + leeway + 1, "iat": null}), Some(Refused::LivesTooLong)),
-        (json!({"exp": 253_402_300_799_i64}), Some(Refused::LivesTooLong)),
+        (json!({"exp": NOW + life + 1}), Some(RefusedToken::LivesTooLong)),
+        (json!({"exp": NOW + life, "iat": NOW - 1}), Some(RefusedToken::LivesTooLong)),
+        (json!({"exp": NOW + life + leeway + 1, "iat": null}), Some(RefusedToken::LivesTooLong)),
+        (json!({"exp": 253_402_300_799_i64}), Some(RefusedToken::LivesTooLong)),
         (json!({"iat": null, "nbf": null}), None),
         (json!({"exp": NOW as f64 + 0.5}), None),
     ] {
         assert_eq!(door.ask(&with(changes.clone())).await.err(), refused, "{changes}");
     }
     for exp in [json!("1736755500"), json!(-1), json!(1e300), json!([]), json!(true), json!(253_402_300_800_i64)] {
-        assert_eq!(door.refusal(&with(json!({ "exp": exp }))).await, Refused::ClaimWrong("exp".to_owned()));
+        assert_eq!(door.refusal(&with(json!({ "exp": exp }))).await, RefusedToken::ClaimWrong("exp".to_owned()));
     }
     for name in ["nbf", "iat"] {
-        assert_eq!(door.refusal(&with(json!({ name: "soon" }))).await, Refused::ClaimWrong(name.to_owned()));
+        assert_eq!(door.refusal(&with(json!({ name: "soon" }))).await, RefusedToken::ClaimWrong(name.to_owned()));
     }
-    assert_eq!(door.refusal(&with(json!({"exp": null}))).await, Refused::ClaimMissing("exp".to_owned()));
+    assert_eq!(door.refusal(&with(json!({"exp": null}))).await, RefusedToken::ClaimMissing("exp".to_owned()));
 }
 
 #[tokio::test]
 async fn issuer_and_audience_have_to_be_ours() {
     let door = Door::new();
     for (changes, refused) in [
-        (json!({"iss": "https://issuer.example.ee/"}), Refused::Issuer),
-        (json!({"iss": ""}), Refused::Issuer),
-        (json!({"iss": null}), Refused::ClaimMissing("iss".to_owned())),
-        (json!({"iss": [ISSUER]}), Refused::ClaimWrong("iss".to_owned())),
-        (json!({"aud": "other"}), Refused::Audience),
-        (json!({"aud": "hcert2"}), Refused::Audience),
-        (json!({"aud": []}), Refused::Audience),
-        (json!({"aud": ["other"]}), Refused::Audience),
-        (json!({"aud": null}), Refused::ClaimMissing("aud".to_owned())),
-        (json!({"aud": {"hcert": 1}}), Refused::ClaimWrong("aud".to_owned())),
-        (json!({"aud": [["hcert"]]}), Refused::ClaimWrong("aud".to_owned())),
+        (json!({"iss": "https://issuer.example.ee/"}), RefusedToken::Issuer),
+        (json!({"iss": ""}), RefusedToken::Issuer),
+        (json!({"iss": null}), RefusedToken::ClaimMissing("iss".to_owned())),
+        (json!({"iss": [ISSUER]}), RefusedToken::ClaimWrong("iss".to_owned())),
+        (json!({"aud": "other"}), RefusedToken::Audience),
+        (json!({"aud": "hcert2"}), RefusedToken::Audience),
+        (json!({"aud": []}), RefusedToken::Audience),
+        (json!({"aud": ["other"]}), RefusedToken::Audience),
+        (json!({"aud": null}), RefusedToken::ClaimMissing("aud".to_owned())),
+        (json!({"aud": {"hcert": 1}}), RefusedToken::ClaimWrong("aud".to_owned())),
+        (json!({"aud": [["hcert"]]}), RefusedToken::ClaimWrong("aud".to_owned())),
     ] {
         assert_eq!(door.refusal(&with(changes.clone())).await, refused, "{changes}");
     }
@@ -380,15 +383,15 @@ async fn issuer_and_audience_have_to_be_ours() {
 #[tokio::test]
 async fn a_token_has_to_name_a_person() {
     let door = Door::new();
-    assert_eq!(door.refusal(&with(json!({"sub": null}))).await, Refused::ClaimMissing("sub".to_owned()));
+    assert_eq!(door.refusal(&with(json!({"sub": null}))).await, RefusedToken::ClaimMissing("sub".to_owned()));
     for sub in
         [json!("Mari"), json!("EE"), json!("LV37605030299"), json!("3760503029"), json!({}), json!(["37605030299"])]
     {
-        assert_eq!(door.refusal(&with(json!({ "sub": sub }))).await, Refused::ClaimWrong("sub".to_owned()));
+        assert_eq!(door.refusal(&with(json!({ "sub": sub }))).await, RefusedToken::ClaimWrong("sub".to_owned()));
     }
-    assert_eq!(door.refusal(&with(json!({"role": 1}))).await, Refused::ClaimWrong("role".to_owned()));
+    assert_eq!(door.refusal(&with(json!({"role": 1}))).await, RefusedToken::ClaimWrong("role".to_owned()));
     let roles = vec!["doctor"; crate::access::token::claims::TOKEN_VALUES_MAX + 1];
-    assert_eq!(door.refusal(&with(json!({ "role": roles }))).await, Refused::ClaimWrong("role".to_owned()));
+    assert_eq!(door.refusal(&with(json!({ "role": roles }))).await, RefusedToken::ClaimWrong("role".to_owned()));
     assert!(door.ask(&with(json!({"role": null}))).await.unwrap().roles.is_empty());
 }
 
@@ -403,7 +406,7 @@ async fn a_token_of_another_kind_lets_nobody_in() {
         json!({"typ": "id"}),
         json!({"typ": "Refresh"}),
     ] {
-        assert_eq!(door.ask(&with(claims.clone())).await.unwrap_err(), Refused::IdToken, "{claims}");
+        assert_eq!(door.ask(&with(claims.clone())).await.unwrap_err(), RefusedToken::IdToken, "{claims}");
     }
     door.ask(&with(json!({"typ": "Bearer", "nonce": null}))).await.unwrap();
 }
@@ -422,7 +425,7 @@ async fn the_list_of_denied_names_accepts_each_way_to_write_a_name() {
         fs::write(&list, written).unwrap();
         let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
         let token = with(json!({"jti": "user#7", "sub": sub}));
-        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{written:?}");
+        assert_eq!(door.ask(&token).await.unwrap_err(), RefusedToken::Denied, "{written:?}");
     }
 }
 
@@ -442,12 +445,12 @@ async fn whoever_is_denied_is_let_in_no_more_and_the_list_is_read_again() {
         let denied = door.tokens.denied.clone().unwrap();
         denied.look();
         assert!(!known(&token), "{name}: it is remembered");
-        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{name}");
+        assert_eq!(door.ask(&token).await.unwrap_err(), RefusedToken::Denied, "{name}");
         door.ask(&with(json!({"jti": "t-2", "sub": "38001085718"}))).await.unwrap();
         fs::remove_file(&list).unwrap();
         denied.look();
         assert!(door.tokens.denied_problem().is_some());
-        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{name}: the list known last counts");
+        assert_eq!(door.ask(&token).await.unwrap_err(), RefusedToken::Denied, "{name}: the list known last counts");
         fs::write(&list, "other\n").unwrap();
         denied.look();
         assert_eq!(door.tokens.denied_problem(), None);
@@ -472,7 +475,7 @@ async fn claims_are_found_by_the_names_of_the_settings() {
         .unwrap();
     assert_eq!((identity.person.as_str(), identity.roles.as_slice()), ("37605030299", &["nurse".to_owned()][..]));
     assert_eq!(identity.organization.as_deref(), Some("70009770"));
-    assert_eq!(door.refusal(&with(json!({}))).await, Refused::ClaimMissing("user.personalCode".to_owned()));
+    assert_eq!(door.refusal(&with(json!({}))).await, RefusedToken::ClaimMissing("user.personalCode".to_owned()));
 }
 
 #[tokio::test]
@@ -486,7 +489,7 @@ async fn a_verified_token_is_remembered_until_it_ends() {
     door.set_clock(NOW + 329);
     assert!(door.tokens.known(&header).is_some(), "within the leeway");
     door.set_clock(NOW + 330);
-    assert_eq!(door.refusal(&token).await, Refused::Expired);
+    assert_eq!(door.refusal(&token).await, RefusedToken::Expired);
 }
 
 #[tokio::test]
@@ -496,10 +499,10 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     door.ask(&old).await.unwrap();
     let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"b"}"#), encode(claims().to_string()));
     let new = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, &signed)));
-    assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+    assert_eq!(door.refusal(&new).await, RefusedToken::KeyUnknown);
     // Half written: what is known stays.
     fs::write(door.keys(), "{\"keys\": [").unwrap();
-    assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+    assert_eq!(door.refusal(&new).await, RefusedToken::KeyUnknown);
     assert!(door.tokens.known(&format!("Bearer {old}")).is_some());
     // Both at once, as an issuer changes them.
     fs::write(door.keys(), set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA), ec_jwk("e")])).unwrap();
@@ -509,7 +512,7 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     fs::write(door.keys(), set(&[rsa_jwk("b", &OTHER_RSA), ec_jwk("e")])).unwrap();
     door.tokens.ring.as_ref().unwrap().ask_again().await;
     assert_eq!(door.tokens.known(&format!("Bearer {old}")), None);
-    assert_eq!(door.refusal(&old).await, Refused::KeyUnknown);
+    assert_eq!(door.refusal(&old).await, RefusedToken::KeyUnknown);
     assert!(door.ask(&new).await.is_ok());
 }
 
@@ -522,7 +525,9 @@ async fn an_empty_set_of_keys_is_none_and_a_token_that_was_verified_before_count
     fs::write(door.keys(), set(&[])).unwrap();
     door.tokens.ring.as_ref().unwrap().ask_again().await;
     assert_eq!(door.tokens.known(&format!("Bearer {token}")), None);
-    assert!(matches!(door.refusal(&token).await, Refused::KeysUnavailable(problem) if problem == "the set is empty"));
+    assert!(
+        matches!(door.refusal(&token).await, RefusedToken::KeysUnavailable(problem) if problem == "the set is empty")
+    );
     fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
     door.ask(&token).await.unwrap();
 }
@@ -595,7 +600,7 @@ async fn keys_of_an_address_are_kept_when_it_fails_and_new_ones_picked_up() {
         (302, both.clone()),
     ] {
         issuer.tell(status, body);
-        assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+        assert_eq!(door.refusal(&new).await, RefusedToken::KeyUnknown);
         assert!(door.ask(&with(json!({"x": status}))).await.is_ok(), "the old key stays in use");
     }
     issuer.tell(200, both);
@@ -611,7 +616,7 @@ async fn tokens_with_unknown_keys_make_the_service_ask_once() {
         tokio::spawn(async move { door.refusal(&under(r#"{"alg":"RS256","kid":"b"}"#)).await })
     });
     for asked in asking.collect::<Vec<_>>() {
-        assert_eq!(asked.await.unwrap(), Refused::KeyUnknown);
+        assert_eq!(asked.await.unwrap(), RefusedToken::KeyUnknown);
     }
     // One of the tokens, and the look at the start.
     assert!((1..=2).contains(&issuer.asked.load(Ordering::SeqCst)));
@@ -621,7 +626,7 @@ async fn tokens_with_unknown_keys_make_the_service_ask_once() {
 async fn an_issuer_that_never_answered_is_no_fault_of_the_token() {
     let door = Door::with("", |config| config.access.token.jwks = Some("http://127.0.0.1:1/jwks".to_owned()));
     let refused = door.refusal(&with(json!({}))).await;
-    assert!(matches!(refused, Refused::KeysUnavailable(_)), "{refused}");
+    assert!(matches!(refused, RefusedToken::KeysUnavailable(_)), "{refused}");
 }
 
 #[tokio::test]
@@ -643,7 +648,7 @@ async fn keys_that_cannot_be_read_again_are_trusted_until_they_are_too_old() {
     door.set_clock(NOW + 201);
     // Also one that was verified before, and one with a key that was never known.
     for token in [&token, &under(r#"{"alg":"RS256","kid":"other"}"#)] {
-        assert!(matches!(door.refusal(token).await, Refused::KeysUnavailable(_)));
+        assert!(matches!(door.refusal(token).await, RefusedToken::KeysUnavailable(_)));
     }
     fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
     door.ask(&token).await.unwrap();
@@ -664,7 +669,7 @@ async fn the_developers_tokens_count_while_the_issuers_keys_are_too_old() {
     for _ in 0..2 {
         door.ask(&issued.token).await.unwrap();
     }
-    assert!(matches!(door.refusal(&with(json!({}))).await, Refused::KeysUnavailable(_)));
+    assert!(matches!(door.refusal(&with(json!({}))).await, RefusedToken::KeysUnavailable(_)));
 }
 
 #[test]
@@ -723,8 +728,8 @@ fn keys_that_cannot_be_used_stop_the_start() {
     assert!(open("https://issuer.example.ee/", Some("no-such-ca.pem".into())).contains("no-such-ca.pem"));
 }
 
-fn order(role: &str) -> Order {
-    Order { person: "37605030299".to_owned(), role: role.to_owned(), ..Order::default() }
+fn order(role: &str) -> TokenOrder {
+    TokenOrder { person: "37605030299".to_owned(), role: role.to_owned(), ..TokenOrder::default() }
 }
 
 #[tokio::test]
@@ -740,7 +745,7 @@ async fn the_developers_tokens_count_in_developer_mode_beside_the_issuers() {
     assert!(door.ask(&with(json!({"user": {"personalCode": "37605030299"}}))).await.is_ok());
     // The issuer's key does not make tokens of the developer's.
     let disguised = with(json!({"aud": "hcert", "iss": "http://127.0.0.1:8080/fhir"}));
-    assert_eq!(door.refusal(&disguised).await, Refused::Issuer);
+    assert_eq!(door.refusal(&disguised).await, RefusedToken::Issuer);
     let config = Config::default();
     let by_folder = issue_in(door.folder.path(), &config, &order("nurse"), NOW).unwrap();
     assert_eq!(door.ask(&by_folder.token).await.unwrap().roles, ["nurse"]);
@@ -750,7 +755,7 @@ async fn the_developers_tokens_count_in_developer_mode_beside_the_issuers() {
 async fn the_developers_key_counts_for_nothing_where_an_issuer_is_asked_for() {
     let door = Door::new();
     let issued = issue_in(door.folder.path(), &Config::default(), &order("doctor"), NOW).unwrap();
-    assert_eq!(door.refusal(&issued.token).await, Refused::KeyUnknown);
+    assert_eq!(door.refusal(&issued.token).await, RefusedToken::KeyUnknown);
     assert!(door.tokens.issue(&order("doctor")).await.unwrap().is_none());
     assert_eq!(door.tokens.jwks().await, Ok(None));
     let fresh = Door::new();
@@ -765,7 +770,7 @@ async fn the_published_set_verifies_what_was_given_out() {
         assert!(!published.contains(secret));
     }
     let issued = door.tokens.issue(&order("doctor")).await.unwrap().unwrap();
-    let compact = Compact::read(&issued.token, &[Algorithm::RS256]).unwrap();
+    let compact = UnverifiedToken::read(&issued.token, &[Algorithm::RS256]).unwrap();
     let keys = jwks::read(published.as_bytes()).unwrap();
     assert_eq!(keys[0].kid, compact.kid);
     assert!(keys[0].verifies(compact.signed.as_bytes(), &compact.signature));

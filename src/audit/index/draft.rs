@@ -7,7 +7,7 @@ use crate::audit::encoding;
 use crate::audit::event::Entity;
 use crate::audit::head::Hash;
 use crate::audit::header::{HEADER_BYTES, Header};
-use crate::audit::record::{Piece, Walk};
+use crate::audit::record::{FilePiece, RecordWalk};
 use crate::audit::{Number, header};
 
 /// Keys of events, certificates in them, and their keys, that the index of one file of the audit trail holds: 8 to 32 bytes of memory each
@@ -16,7 +16,7 @@ use crate::audit::{Number, header};
 const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
 
 /// What is known of the events of a file, up to a byte of it. Events are counted from 0.
-pub(crate) struct Draft {
+pub(crate) struct IndexDraft {
     /// Of the file: another one with its number has another.
     header: Header,
     walked: usize,
@@ -37,9 +37,9 @@ pub(crate) struct Draft {
     is_without: bool,
 }
 
-impl Draft {
-    pub(crate) fn new(header: Header) -> Draft {
-        Draft {
+impl IndexDraft {
+    pub(crate) fn new(header: Header) -> IndexDraft {
+        IndexDraft {
             header,
             walked: HEADER_BYTES,
             before: header.before,
@@ -75,13 +75,13 @@ impl Draft {
             return;
         }
         let begin = self.walked;
-        for piece in Walk::open_ended(bytes, 0, Some(self.before)) {
+        for piece in RecordWalk::open_ended(bytes, 0, Some(self.before)) {
             let read = match piece {
-                Piece::Record(record) => encoding::read(record.payload).map(|event| (record, event)).ok(),
-                Piece::Damaged(_) => None,
+                FilePiece::Record(record) => encoding::read(record.payload).map(|event| (record, event)).ok(),
+                FilePiece::Damaged(_) => None,
             };
             let (Some((record, event)), true) = (read, self.pairs() < AUDIT_INDEX_PAIRS_MAX) else {
-                *self = Draft { is_without: true, ..Draft::new(self.header) };
+                *self = IndexDraft { is_without: true, ..IndexDraft::new(self.header) };
                 return;
             };
             let ordinal = self.times.len() as u32;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Draft, KeyHash};
+use super::{IndexDraft, KeyHash};
 use crate::audit::Number;
 use crate::audit::head::Hash;
 use crate::audit::seal::{self, Seal};
@@ -36,12 +36,12 @@ const SAMPLE: usize = 64;
 pub(crate) struct Index {
     path: PathBuf,
     /// Which file it was when it was read.
-    identity: Identity,
+    identity: IndexIdentity,
     /// Of the sealed file that it belongs to.
     stored: Hash,
     first: Number,
     events: u32,
-    blocks: Vec<Block>,
+    blocks: Vec<IndexedBlock>,
     /// Every 64th key.
     samples: Vec<KeyHash>,
     keys: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Index {
 
 /// A block of a sealed file.
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct IndexedBlock {
     first: u32,
     stored_at: u32,
     times: (i64, i64),
@@ -60,7 +60,7 @@ struct Block {
 
 /// Where an event lies in a sealed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct EventPlace {
     /// Of the block, in bytes of the sealed file.
     pub stored_at: u32,
     /// Number of the block's first event.
@@ -69,17 +69,17 @@ pub(crate) struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct IndexIdentity {
     device: u64,
     inode: u64,
     bytes: u64,
     modified: (i64, i64),
 }
 
-impl Identity {
-    fn of(file: &File) -> io::Result<Identity> {
+impl IndexIdentity {
+    fn of(file: &File) -> io::Result<IndexIdentity> {
         let found = file.metadata()?;
-        Ok(Identity {
+        Ok(IndexIdentity {
             device: found.dev(),
             inode: found.ino(),
             bytes: found.len(),
@@ -89,7 +89,7 @@ impl Identity {
 }
 
 /// The index of a sealed file, all of which the draft knows. None where the two do not belong together.
-pub(crate) fn write(draft: &Draft, seal: &Seal, sealed: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn write(draft: &IndexDraft, seal: &Seal, sealed: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&seal.stored);
@@ -138,13 +138,13 @@ impl Index {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let identity = Identity::of(&file)?;
+        let identity = IndexIdentity::of(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Index::read(&bytes, path, identity).filter(|index| index.stored == seal.stored && index.fits(seal)))
     }
 
-    fn read(bytes: &[u8], path: &Path, identity: Identity) -> Option<Index> {
+    fn read(bytes: &[u8], path: &Path, identity: IndexIdentity) -> Option<Index> {
         let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
         let header = body.get(..HEADER_BYTES)?;
         if !header.starts_with(MAGIC) || xxh3_128(body) != u128::from_le_bytes(*checksum) {
@@ -156,7 +156,7 @@ impl Index {
         let lists_at = keys_at + keys * KEY_BYTES;
         let blocks = body.get(HEADER_BYTES..keys_at)?.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| {
             let time = |at: usize| Some(i64::from_le_bytes(*block.get(at..)?.first_chunk()?));
-            Some(Block { first: u32_at(block, 0)?, stored_at: u32_at(block, 4)?, times: (time(8)?, time(16)?) })
+            Some(IndexedBlock { first: u32_at(block, 0)?, stored_at: u32_at(block, 4)?, times: (time(8)?, time(16)?) })
         });
         let rows = body.get(keys_at..lists_at)?.as_chunks::<KEY_BYTES>().0;
         Some(Index {
@@ -197,7 +197,7 @@ impl Index {
     pub(crate) fn with(&self, wanted: &[&[KeyHash]]) -> io::Result<Option<Vec<Vec<u32>>>> {
         // One that was replaced, or is gone, is read anew.
         let Ok(file) = regular_file::open(&self.path) else { return Ok(None) };
-        if Identity::of(&file)? != self.identity {
+        if IndexIdentity::of(&file)? != self.identity {
             return Ok(None);
         }
         let mut found = Vec::with_capacity(wanted.len());
@@ -252,13 +252,13 @@ impl Index {
     }
 
     /// Where an event lies.
-    pub(crate) fn place(&self, event: u32) -> Option<Place> {
+    pub(crate) fn place(&self, event: u32) -> Option<EventPlace> {
         let block = self.block_of(event)?;
         let number = |event: u32| Number(self.first.0 + u64::from(event));
-        Some(Place { stored_at: block.stored_at, first: number(block.first), number: number(event) })
+        Some(EventPlace { stored_at: block.stored_at, first: number(block.first), number: number(event) })
     }
 
-    fn block_of(&self, event: u32) -> Option<&Block> {
+    fn block_of(&self, event: u32) -> Option<&IndexedBlock> {
         let behind = self.blocks.partition_point(|block| block.first <= event);
         self.blocks.get(behind.checked_sub(1)?)
     }

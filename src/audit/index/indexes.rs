@@ -6,13 +6,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{Draft, Index, Subjects};
+use super::{Index, IndexDraft, Subjects};
 use crate::audit::disk::index_path;
 use crate::audit::head::Hash;
 use crate::audit::header::Header;
 use crate::audit::record::whole_records;
 use crate::audit::seal::Seal;
-use crate::audit::trail::Part;
+use crate::audit::trail::TrailFile;
 
 /// What is known of the indexes of a trail.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Indexes {
     pub(super) subjects: OnceLock<Subjects>,
     /// By the number of the file.
     pub(super) sealed: Mutex<HashMap<u64, Arc<Index>>>,
-    pub(super) drafts: Mutex<HashMap<u64, Arc<Mutex<Draft>>>>,
+    pub(super) drafts: Mutex<HashMap<u64, Arc<Mutex<IndexDraft>>>>,
     /// Sealed files that can have none, by the hash that their header has of them.
     pub(super) without: Mutex<HashSet<Hash>>,
 }
@@ -59,9 +59,9 @@ impl Indexes {
     pub(crate) fn of_plain<T>(
         &self,
         folder: &Path,
-        part: &Part,
+        part: &TrailFile,
         goes_on: impl Fn() -> bool,
-        run: impl FnOnce(&Draft) -> T,
+        run: impl FnOnce(&IndexDraft) -> T,
     ) -> Option<T> {
         let subjects = self.subjects.get()?;
         let (header, bytes) = (part.header?, usize::try_from(part.length?).ok()?);
@@ -71,11 +71,11 @@ impl Indexes {
             let mut draft = draft.lock().unwrap_or_else(|poisoned| {
                 draft.clear_poison();
                 let mut draft = poisoned.into_inner();
-                *draft = Draft::new(header);
+                *draft = IndexDraft::new(header);
                 draft
             });
             if !draft.is_of(&header) {
-                *draft = Draft::new(header);
+                *draft = IndexDraft::new(header);
             }
             if !draft.is_good() {
                 return None;
@@ -89,25 +89,25 @@ impl Indexes {
     }
 
     /// The draft of a file, a new one if there is room for it.
-    pub(super) fn draft(&self, file: u64, header: Header) -> Option<Arc<Mutex<Draft>>> {
+    pub(super) fn draft(&self, file: u64, header: Header) -> Option<Arc<Mutex<IndexDraft>>> {
         let mut drafts = self.drafts();
         if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&file) {
             return None;
         }
-        Some(drafts.entry(file).or_insert_with(|| Arc::new(Mutex::new(Draft::new(header)))).clone())
+        Some(drafts.entry(file).or_insert_with(|| Arc::new(Mutex::new(IndexDraft::new(header)))).clone())
     }
 
     pub(super) fn sealed(&self) -> MutexGuard<'_, HashMap<u64, Arc<Index>>> {
         self.sealed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Draft>>>> {
+    pub(super) fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<IndexDraft>>>> {
         self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Adds the events of the next piece of a file, which counts up to `bytes`, to its draft. Returns nothing where no event could be added.
-fn extend(draft: &mut Draft, path: &Path, bytes: usize, subjects: &Subjects) -> Option<()> {
+fn extend(draft: &mut IndexDraft, path: &Path, bytes: usize, subjects: &Subjects) -> Option<()> {
     let before = draft.walked();
     let mut piece = vec![0; (bytes - before).min(AUDIT_DRAFT_PIECE_BYTES)];
     File::open(path).and_then(|file| file.read_exact_at(&mut piece, before as u64)).ok()?;

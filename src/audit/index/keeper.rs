@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::{Draft, Index, Subjects, unknown, write};
+use super::{Index, IndexDraft, Subjects, unknown, write};
 use crate::audit::disk::{INDEX_UNFINISHED, Name, index_path, write_durable};
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::seal::Seal;
-use crate::audit::trail::{Part, Trail};
-use crate::audit::writer::Shared;
+use crate::audit::trail::{TrailFile, TrailFiles};
+use crate::audit::writer::TrailShared;
 use base::log::event;
 use base::threads;
 
@@ -22,7 +22,7 @@ const ROUND: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(64);
 
 /// Keeps the indexes until the trail is closed. Whatever else the machine has to do comes first.
-pub(crate) fn keep(shared: &Shared) {
+pub(crate) fn keep(shared: &TrailShared) {
     threads::give_way();
     let (mut told, mut known, mut has_more, mut pause) = (String::new(), None, true, ROUND);
     loop {
@@ -60,16 +60,16 @@ pub(crate) fn keep(shared: &Shared) {
 }
 
 /// Takes in what was written to the newest file.
-fn take_in(shared: &Shared, (file, position): (u64, u64)) -> io::Result<()> {
-    let Some(part) = Part::look(&shared.folder, Name::Plain(file))? else { return Ok(()) };
-    let part = Part { length: Some(position), ..part };
+fn take_in(shared: &TrailShared, (file, position): (u64, u64)) -> io::Result<()> {
+    let Some(part) = TrailFile::look(&shared.folder, Name::Plain(file))? else { return Ok(()) };
+    let part = TrailFile { length: Some(position), ..part };
     shared.indexes.of_plain(&shared.folder, &part, || !shared.writer().closing, |_| ());
     Ok(())
 }
 
 /// Makes the indexes that sealed files lack; true when some file waits to be sealed.
-fn make_missing(shared: &Shared) -> io::Result<bool> {
-    let trail = Trail::list(&shared.folder)?;
+fn make_missing(shared: &TrailShared) -> io::Result<bool> {
+    let trail = TrailFiles::list(&shared.folder)?;
     let newest = shared.writer().current.file;
     let (mut waits, mut failed) = (false, Ok(()));
     for part in &trail.parts {
@@ -95,7 +95,7 @@ fn make_missing(shared: &Shared) -> io::Result<bool> {
 }
 
 /// Removes the indexes of files that are gone: they hold hashes of personal codes, which are kept no longer than the events.
-fn remove_left(trail: &Trail) -> io::Result<()> {
+fn remove_left(trail: &TrailFiles) -> io::Result<()> {
     for entry in fs::read_dir(&trail.folder)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))?;
         let file = name.strip_suffix(".idx").and_then(|file| Name::parse(&format!("{file}.zst")));
@@ -107,7 +107,7 @@ fn remove_left(trail: &Trail) -> io::Result<()> {
     Ok(())
 }
 
-fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
+fn make(shared: &TrailShared, part: &TrailFile, seal: &Seal) -> io::Result<()> {
     let file = part.name.file();
     let without = || shared.indexes.without.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(subjects) = shared.indexes.subjects.get().filter(|_| !without().contains(&seal.stored)) else {
@@ -124,7 +124,7 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
     let known = known.and_then(|draft| draft.into_inner().ok());
     let known = known.filter(|draft| draft.is_of(&seal.header) && draft.walked() as u64 == seal.content.0);
     let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
-    let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else {
+    let Some(bytes) = draft.filter(IndexDraft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else {
         without().insert(seal.stored);
         return Ok(());
     };
@@ -158,7 +158,7 @@ pub(crate) fn omits(
         return Ok(path.try_exists()?.then_some("it is damaged, or the index of another file"));
     };
     let nobody: Subjects = Arc::new(|_, _| None);
-    let mut draft = Draft::new(seal.header);
+    let mut draft = IndexDraft::new(seal.header);
     draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects.unwrap_or(&nobody));
     if !draft.is_good() {
         return Ok(None);
@@ -184,9 +184,9 @@ pub(crate) fn omits(
 }
 
 /// What a sealed file holds, read once more.
-fn of_content(part: &Part, seal: &Seal, folder: &Path, subjects: &Subjects) -> io::Result<Option<Draft>> {
+fn of_content(part: &TrailFile, seal: &Seal, folder: &Path, subjects: &Subjects) -> io::Result<Option<IndexDraft>> {
     let Some(content) = part.content(folder)? else { return Ok(None) };
-    let mut draft = Draft::new(seal.header);
+    let mut draft = IndexDraft::new(seal.header);
     draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects);
     Ok(Some(draft))
 }

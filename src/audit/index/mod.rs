@@ -1,4 +1,4 @@
-//! Which events of a file have which [keys](super::Key), so that a search reads no others: a [`Draft`] in memory while the file is
+//! Which events of a file have which [keys](super::EventKey), so that a search reads no others: an [`IndexDraft`] in memory while the file is
 //! written, and a file beside it once it is sealed. Either can be made again from the events at any time. `docs/AUDIT.md`.
 
 mod draft;
@@ -8,7 +8,7 @@ pub(super) mod keeper;
 
 use std::sync::Arc;
 
-pub(super) use draft::Draft;
+pub(super) use draft::IndexDraft;
 pub(super) use file::{Index, write};
 #[cfg(test)]
 pub(super) use indexes::AUDIT_DRAFT_PIECE_BYTES;
@@ -16,8 +16,8 @@ pub(super) use indexes::Indexes;
 pub(super) use keeper::{keep, omits};
 
 use super::record::sha256;
-use super::wanted::{Agent, AuditedEntity, Result, Wanted};
-use super::{Action, Event, Key};
+use super::wanted::{Agent, AuditedEntity, EventFilter, Result};
+use super::{AuditAction, AuditEvent, EventKey};
 use certificate::{Id, Version};
 
 /// Whom a certificate is about, in a version or as its first one says: the patient's id, and `system|value` of identifiers. None: it is
@@ -29,7 +29,7 @@ pub(super) type KeyHash = u64;
 
 /// What a search asks of an index.
 #[derive(Clone, Copy)]
-enum Kind {
+enum KeyKind {
     /// Whoever an event is about: named by it, or behind a certificate in it.
     Person = 1,
     Patient,
@@ -47,50 +47,50 @@ enum Kind {
     Unknown,
 }
 
-fn hash(kind: Kind, text: &[u8]) -> KeyHash {
+fn hash(kind: KeyKind, text: &[u8]) -> KeyHash {
     let digest = sha256(&[&[kind as u8], text].concat());
     u64::from_le_bytes(*digest.first_chunk().expect("SHA-256 has 32 bytes"))
 }
 
 fn certificate(id: Id) -> KeyHash {
-    hash(Kind::Certificate, &id.get().to_le_bytes())
+    hash(KeyKind::Certificate, &id.get().to_le_bytes())
 }
 
 fn person(name: &str) -> KeyHash {
-    hash(Kind::Person, name.as_bytes())
+    hash(KeyKind::Person, name.as_bytes())
 }
 
-fn action(action: Action) -> KeyHash {
-    hash(Kind::Action, &action.number().to_le_bytes())
+fn action(action: AuditAction) -> KeyHash {
+    hash(KeyKind::Action, &action.number().to_le_bytes())
 }
 
 fn status(status: u16) -> KeyHash {
-    hash(Kind::Status, &status.to_le_bytes())
+    hash(KeyKind::Status, &status.to_le_bytes())
 }
 
 fn refused(refused: bool) -> KeyHash {
-    hash(Kind::Refused, &[u8::from(refused)])
+    hash(KeyKind::Refused, &[u8::from(refused)])
 }
 
 fn unknown() -> KeyHash {
-    hash(Kind::Unknown, b"")
+    hash(KeyKind::Unknown, b"")
 }
 
 /// The keys of an event, but those of its certificates.
-fn keys_of(event: &Event, mut each: impl FnMut(KeyHash)) {
+fn keys_of(event: &AuditEvent, mut each: impl FnMut(KeyHash)) {
     for key in event.keys() {
         let (kind, text) = match key {
-            Key::Certificate(_) => continue,
-            Key::Patient(id) => {
+            EventKey::Certificate(_) => continue,
+            EventKey::Patient(id) => {
                 each(person(id));
-                (Kind::Patient, id)
+                (KeyKind::Patient, id)
             }
-            Key::Identifier(name) => (Kind::Person, name),
-            Key::Organization(code) => (Kind::Organization, code),
-            Key::AgentPerson(code) => (Kind::AgentPerson, code),
-            Key::AgentOrganization(code) => (Kind::AgentOrganization, code),
-            Key::AgentRole(role) => (Kind::AgentRole, role),
-            Key::AgentUser(name) => (Kind::AgentUser, name),
+            EventKey::Identifier(name) => (KeyKind::Person, name),
+            EventKey::Organization(code) => (KeyKind::Organization, code),
+            EventKey::AgentPerson(code) => (KeyKind::AgentPerson, code),
+            EventKey::AgentOrganization(code) => (KeyKind::AgentOrganization, code),
+            EventKey::AgentRole(role) => (KeyKind::AgentRole, role),
+            EventKey::AgentUser(name) => (KeyKind::AgentUser, name),
         };
         each(hash(kind, text.as_bytes()));
     }
@@ -98,45 +98,45 @@ fn keys_of(event: &Event, mut each: impl FnMut(KeyHash)) {
     each(status(event.status));
     each(refused(event.is_refused()));
     if let Some(code) = &event.code {
-        each(hash(Kind::Code, code.as_bytes()));
+        each(hash(KeyKind::Code, code.as_bytes()));
     }
 }
 
 /// One condition of a search: an event meets it that has one of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Condition {
+pub(super) struct AnyOfKeys {
     pub keys: Vec<KeyHash>,
     /// An event that has one of these may meet it: the event itself tells.
     pub perhaps: Vec<KeyHash>,
 }
 
 /// The conditions of a search but that of time.
-pub(super) fn conditions(wanted: &Wanted) -> Vec<Condition> {
-    let Wanted { entities, patients, agents, actions, outcomes, times: _ } = wanted;
-    let of = |keys: Vec<KeyHash>| Condition { keys, perhaps: Vec::new() };
+pub(super) fn conditions(wanted: &EventFilter) -> Vec<AnyOfKeys> {
+    let EventFilter { entities, patients, agents, actions, outcomes, times: _ } = wanted;
+    let of = |keys: Vec<KeyHash>| AnyOfKeys { keys, perhaps: Vec::new() };
     let named = entities.iter().map(|any| {
-        let mut condition = Condition::default();
+        let mut condition = AnyOfKeys::default();
         for entity in any {
             match entity {
                 AuditedEntity::Certificate((id, None)) => condition.keys.push(certificate(*id)),
                 AuditedEntity::Certificate((id, Some(_))) => condition.perhaps.push(certificate(*id)),
-                AuditedEntity::Patient(id) => condition.keys.push(hash(Kind::Patient, id.as_bytes())),
-                AuditedEntity::Organization(code) => condition.keys.push(hash(Kind::Organization, code.as_bytes())),
+                AuditedEntity::Patient(id) => condition.keys.push(hash(KeyKind::Patient, id.as_bytes())),
+                AuditedEntity::Organization(code) => condition.keys.push(hash(KeyKind::Organization, code.as_bytes())),
             }
         }
         condition
     });
     let persons = patients
         .iter()
-        .map(|any| Condition { keys: any.iter().map(|name| person(name)).collect(), perhaps: vec![unknown()] });
+        .map(|any| AnyOfKeys { keys: any.iter().map(|name| person(name)).collect(), perhaps: vec![unknown()] });
     let acting = agents.iter().map(|any| {
         of(any
             .iter()
             .map(|agent| match agent {
-                Agent::Person(code) => hash(Kind::AgentPerson, code.as_bytes()),
-                Agent::Organization(code) => hash(Kind::AgentOrganization, code.as_bytes()),
-                Agent::Role(role) => hash(Kind::AgentRole, role.as_bytes()),
-                Agent::User(name) => hash(Kind::AgentUser, name.as_bytes()),
+                Agent::Person(code) => hash(KeyKind::AgentPerson, code.as_bytes()),
+                Agent::Organization(code) => hash(KeyKind::AgentOrganization, code.as_bytes()),
+                Agent::Role(role) => hash(KeyKind::AgentRole, role.as_bytes()),
+                Agent::User(name) => hash(KeyKind::AgentUser, name.as_bytes()),
             })
             .collect())
     });
@@ -147,7 +147,7 @@ pub(super) fn conditions(wanted: &Wanted) -> Vec<Condition> {
             .flat_map(|result| match result {
                 Result::Refused(is_refused) => vec![refused(*is_refused)],
                 Result::Status(range) => range.clone().map(status).collect(),
-                Result::Code(code) => vec![hash(Kind::Code, code.as_bytes())],
+                Result::Code(code) => vec![hash(KeyKind::Code, code.as_bytes())],
             })
             .collect())
     });

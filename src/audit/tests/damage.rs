@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::audit::header::HEADER_BYTES;
-use crate::audit::record::{Piece, Walk};
+use crate::audit::record::{FilePiece, RecordWalk};
 
 /// The files of a trail and their bytes.
 fn files(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -50,10 +50,10 @@ fn every_removed_doubled_or_swapped_record_is_found() {
     let path = folder(data.path()).join("00000001.log");
     let bytes = fs::read(&path).unwrap();
     let before = Some((Number(0), [0; 32]));
-    let records: Vec<&[u8]> = Walk::open_ended(&bytes, HEADER_BYTES, before)
+    let records: Vec<&[u8]> = RecordWalk::open_ended(&bytes, HEADER_BYTES, before)
         .map(|piece| match piece {
-            Piece::Record(record) => &bytes[record.at..record.end()],
-            Piece::Damaged(range) => panic!("{range:?}"),
+            FilePiece::Record(record) => &bytes[record.at..record.end()],
+            FilePiece::Damaged(range) => panic!("{range:?}"),
         })
         .collect();
     let is_found = |records: &[&[u8]]| {
@@ -115,7 +115,7 @@ fn a_cut_end_is_found_by_a_head_that_was_kept() {
     let later = log.head();
     drop(log);
     assert!(verify(&listed(data.path()), &[kept]).unwrap().is_whole(), "it is still part of the trail");
-    assert_eq!(Head::parse(&kept.to_string()), Some(kept));
+    assert_eq!(TrailHead::parse(&kept.to_string()), Some(kept));
     let path = folder(data.path()).join("00000001.log");
     let mut bytes = fs::read(&path).unwrap();
     bytes[end..].fill(0);
@@ -123,7 +123,7 @@ fn a_cut_end_is_found_by_a_head_that_was_kept() {
     assert!(verified(data.path()).is_whole(), "nothing else can tell");
     let found = verify(&listed(data.path()), &[later]).unwrap();
     assert_eq!(found.problems, ["the trail ends with number 3; it once reached 6"]);
-    let other = Head { hash: [7; 32], ..kept };
+    let other = TrailHead { hash: [7; 32], ..kept };
     let found = verify(&listed(data.path()), &[other]).unwrap();
     assert_eq!(found.problems, ["00000001.log: number 3 is another event than the head says"]);
 }
@@ -138,7 +138,7 @@ fn a_damaged_middle_does_not_stop_the_trail_and_is_not_hidden() {
     fs::write(&path, &bytes).unwrap();
     let log = open(data.path());
     assert_eq!(append(&log, &event(9)).0, 7, "an event tells what was found");
-    assert_eq!(times(log.trail().unwrap(), Order::NewestFirst).first(), Some(&9));
+    assert_eq!(times(log.trail().unwrap(), EventOrder::NewestFirst).first(), Some(&9));
     drop(log);
     let verified = verified(data.path());
     assert!(!verified.is_whole());
@@ -149,7 +149,7 @@ fn a_damaged_middle_does_not_stop_the_trail_and_is_not_hidden() {
 fn the_last_change_is_known_also_when_the_newest_header_is_damaged() {
     let data = tempfile::tempdir().unwrap();
     let log = open(data.path());
-    let change = Event { change: Some(Seq(4_711)), ..event(0) };
+    let change = AuditEvent { change: Some(Seq(4_711)), ..event(0) };
     eventually("there is room", || log.append(&change).ok());
     // Only reads come behind it, far into other files.
     fill(&log, 1..60);
@@ -185,7 +185,7 @@ fn a_sealed_file_under_another_number_is_told_by_both_numbers() {
     }
     let newest = listed(data.path()).parts.last().expect("some were sealed").name;
     fs::rename(newest.within(&folder), folder.join("00000044.zst")).unwrap();
-    let refused = Log::open(options(data.path())).map(drop).expect_err("it goes on from no such file");
+    let refused = AuditTrail::open(options(data.path())).map(drop).expect_err("it goes on from no such file");
     assert!(refused.contains("00000044.zst") && refused.contains(&format!("file {}", newest.file())), "{refused}");
     assert!(refused.contains("renamed"), "{refused}");
 }
@@ -199,7 +199,7 @@ fn a_trail_of_a_later_release_is_refused_and_left_as_it_is() {
     bytes[7] = b'2';
     bytes[20] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let refused = Log::open(options(data.path())).map(drop).expect_err("its format is not known");
+    let refused = AuditTrail::open(options(data.path())).map(drop).expect_err("its format is not known");
     assert!(
         refused.contains("later release") && refused.contains("format 2") && refused.contains("format 1"),
         "{refused}"
@@ -222,7 +222,7 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
             (name, bytes)
         })
         .collect();
-    let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<Head>| {
+    let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<TrailHead>| {
         let mut copied = CopiedTrail::default();
         copied.begin(after, known);
         files.iter().for_each(|(name, bytes)| copied.file(name, bytes));
@@ -240,7 +240,7 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
     assert_eq!(told(cut, 0, None), Vec::<String>::new(), "the end alone cannot tell that it was cut");
     assert_eq!(told(cut, 0, Some(head)).len(), 1, "the store can");
     assert_eq!(told(&[], 0, Some(head)).len(), 1);
-    assert_eq!(told(&files, 0, Some(Head { hash: [7; 32], ..head })).len(), 1);
+    assert_eq!(told(&files, 0, Some(TrailHead { hash: [7; 32], ..head })).len(), 1);
     let two = |name: &str, bytes: &[u8]| told(&[(name.to_owned(), bytes.to_vec())], 0, None).len();
     assert_eq!((two(&last.0, &first.1), two("evil", &first.1)), (1, 1));
     for (file, name, bytes) in [(0, &first.0, &first.1), (files.len() - 1, &last.0, &last.1)] {

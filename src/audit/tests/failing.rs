@@ -5,15 +5,15 @@ use std::fs;
 use super::super::disk::Name;
 use super::*;
 
-fn faulty(data: &Path) -> (Log, Faulty) {
+fn faulty(data: &Path) -> (AuditTrail, Faulty) {
     let disk = Faulty::default();
-    let log = Log::open_on(options(data), Arc::new(disk.clone())).expect("the trail opens");
+    let log = AuditTrail::open_on(options(data), Arc::new(disk.clone())).expect("the trail opens");
     eventually("the next file is made", || (listed(data).spare.len() == 1).then_some(()));
     (log, disk)
 }
 
-fn is_failing(log: &Log) -> bool {
-    matches!(log.state(), State::Failing(_))
+fn is_failing(log: &AuditTrail) -> bool {
+    matches!(log.state(), TrailState::Failing(_))
 }
 
 #[test]
@@ -33,8 +33,8 @@ fn a_full_disk_is_met_ahead_and_the_reserve_is_used_up_first() {
     assert!(failing.0.contains("the file is full"), "{failing}");
     disk.0.is_full.store(false, SeqCst);
     append(&log, &event(taken));
-    assert_eq!(log.state(), State::Good);
-    assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), (0..=taken).collect::<Vec<_>>());
+    assert_eq!(log.state(), TrailState::Good);
+    assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), (0..=taken).collect::<Vec<_>>());
     drop(log);
     assert!(verified(data.path()).is_whole());
 }
@@ -45,7 +45,7 @@ fn a_trail_whose_next_file_cannot_be_made_says_so_while_it_is_still_written() {
     let (log, disk) = faulty(data.path());
     disk.0.is_full.store(true, SeqCst);
     fill(&log, 0..50);
-    eventually("it is degraded", || matches!(log.state(), State::Degraded(_)).then_some(()));
+    eventually("it is degraded", || matches!(log.state(), TrailState::Degraded(_)).then_some(()));
     assert!(log.append(&event(50)).is_ok());
 }
 
@@ -62,10 +62,10 @@ fn a_failed_write_moves_nothing_and_leaves_nothing() {
         assert!(is_failing(&log));
         assert_eq!(log.head(), head);
         disk.0.write_fails.store(false, SeqCst);
-        let small = Event::new(Action::Unknown, NOON + 4);
+        let small = AuditEvent::new(AuditAction::Unknown, NOON + 4);
         assert_eq!(log.append(&small), Ok(Number(4)));
-        assert_eq!(log.state(), State::Good);
-        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), [0, 1, 2, 4]);
+        assert_eq!(log.state(), TrailState::Good);
+        assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), [0, 1, 2, 4]);
         drop(log);
         let verified = verified(data.path());
         assert!(verified.is_whole(), "{left}: {}", verified.report());
@@ -80,7 +80,7 @@ fn a_trail_that_could_not_be_written_mends_itself() {
     disk.0.write_fails.store(true, SeqCst);
     assert!(log.append(&event(0)).is_err());
     disk.0.write_fails.store(false, SeqCst);
-    eventually("it is good again", || (log.state() == State::Good).then_some(()));
+    eventually("it is good again", || (log.state() == TrailState::Good).then_some(()));
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn what_a_failed_sync_leaves_unknown_is_written_again_to_a_new_file() {
         bytes[end - 60..end].fill(0);
         fs::write(&path, &bytes).unwrap();
         disk.0.sync_fails.store(false, SeqCst);
-        eventually("the trail recovers", || (log.state() == State::Good).then_some(()));
+        eventually("the trail recovers", || (log.state() == TrailState::Good).then_some(()));
         append(&log, &event(before + 1));
         log.sync_now().unwrap();
         let expected: Vec<i64> = (0..before + 2).collect();
-        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), expected);
+        assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), expected);
         drop(log);
         let verified = verified(data.path());
         assert!(verified.is_whole(), "{before}: {}", verified.report());
@@ -135,10 +135,10 @@ fn what_a_process_could_not_make_durable_is_written_again_by_the_next() {
         let part = listed(data.path()).parts.pop().unwrap();
         let bytes = fs::metadata(part.name.within(&folder(data.path()))).unwrap().len();
         let disk = Faulty::default();
-        let log = Log::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
+        let log = AuditTrail::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
         assert!(disk.0.written.lock().unwrap().contains(&(0..bytes)), "the newest file is written again");
         assert!(!mark.exists());
-        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), (0..=before).collect::<Vec<_>>());
+        assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), (0..=before).collect::<Vec<_>>());
         drop(log);
         assert!(verified(data.path()).is_whole());
     }
@@ -157,10 +157,10 @@ fn a_start_whose_first_sync_fails_writes_again_what_it_found() {
     fs::write(&path, torn).unwrap();
     let disk = Faulty::default();
     disk.0.syncs_fail.store(1, SeqCst);
-    let log = Log::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
+    let log = AuditTrail::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
     let written = disk.0.written.lock().unwrap().clone();
     assert!(written.iter().any(|place| place.start == 0 && place.end >= end as u64 - 1), "{written:?}");
-    assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), [0, 1, 2]);
+    assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), [0, 1, 2]);
     drop(log);
     assert!(verified(data.path()).is_whole());
 }

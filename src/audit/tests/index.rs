@@ -10,7 +10,7 @@ use crate::audit::disk::Name;
 use crate::audit::disk::index_path;
 use crate::audit::index::AUDIT_DRAFT_PIECE_BYTES;
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
-use crate::audit::trail::Part;
+use crate::audit::trail::TrailFile;
 
 /// Whether versions are there that were not there before.
 static IS_LATER: AtomicBool = AtomicBool::new(false);
@@ -44,15 +44,19 @@ fn patient_of(id: Id, version: Version) -> Option<Arc<Vec<String>>> {
     Some(Arc::new(vec![identifier_of(code), patient.to_owned()]))
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = AuditEvent> {
     let certificates = prop::collection::vec((1..=6u64, 0..=2u32), 0..4);
     let patients = prop::sample::subsequence(vec!["200", "201", "203"], 0..=2);
     let who = (prop::sample::select(vec!["47101010033", "37605030299"]), prop::sample::select(vec!["doctor", "nurse"]));
-    let action = prop::sample::select(vec![Action::CompositionRead, Action::CompositionSearch, Action::ConsentSet]);
+    let action = prop::sample::select(vec![
+        AuditAction::CompositionRead,
+        AuditAction::CompositionSearch,
+        AuditAction::ConsentSet,
+    ]);
     let status = prop::sample::select(vec![(200, None), (403, Some("HCERT-179")), (404, None)]);
     (0..1_000i64, certificates, patients, who, action, status).prop_map(
         |(at, certificates, patients, (person, role), action, (status, code))| {
-            let mut event = Event::new(action, NOON + at);
+            let mut event = AuditEvent::new(action, NOON + at);
             event.status = status;
             event.code = code.map(str::to_owned);
             event.who.person = Some(person.into());
@@ -72,7 +76,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     )
 }
 
-fn any_wanted() -> impl Strategy<Value = Wanted> {
+fn any_wanted() -> impl Strategy<Value = EventFilter> {
     let names = vec![
         "200".to_owned(),
         "201".into(),
@@ -103,10 +107,10 @@ fn any_wanted() -> impl Strategy<Value = Wanted> {
         Just(Result::Code("HCERT-179".into())),
     ];
     let outcomes = prop::collection::vec(prop::collection::vec(outcome, 1..2), 0..2);
-    let actions = prop::collection::vec(Just(vec![Action::CompositionRead, Action::AuditRepaired]), 0..2);
+    let actions = prop::collection::vec(Just(vec![AuditAction::CompositionRead, AuditAction::AuditRepaired]), 0..2);
     let times = prop::collection::vec((0..1_000i64, 0..1_000i64).prop_map(|(from, to)| NOON + from..=NOON + to), 0..2);
     (entities, patients, agents, actions, outcomes, times).prop_map(
-        |(entities, patients, agents, actions, outcomes, times)| Wanted {
+        |(entities, patients, agents, actions, outcomes, times)| EventFilter {
             entities,
             patients,
             agents,
@@ -118,15 +122,15 @@ fn any_wanted() -> impl Strategy<Value = Wanted> {
 }
 
 /// What reading all events finds.
-fn read(log: &Log, wanted: &Wanted, order: Order) -> Vec<u64> {
+fn read(log: &AuditTrail, wanted: &EventFilter, order: EventOrder) -> Vec<u64> {
     let events = log.trail().expect("the folder is there").events(order, wanted.span());
     let events = events.map(|event| event.expect("the files can be read"));
     events.filter(|(_, event)| wanted.matches(event, &mut patient_of)).map(|(number, _)| number.0).collect()
 }
 
 #[track_caller]
-fn agrees(log: &Log, wanted: &Wanted) {
-    for order in [Order::NewestFirst, Order::OldestFirst] {
+fn agrees(log: &AuditTrail, wanted: &EventFilter) {
+    for order in [EventOrder::NewestFirst, EventOrder::OldestFirst] {
         let expected = read(log, wanted, order);
         let search = log.search(wanted, order).unwrap();
         for rows in [0..3u64, 2..40, 1_000..1_010] {
@@ -160,8 +164,8 @@ fn indexes(data: &Path) -> HashMap<u64, std::path::PathBuf> {
     sealed.map(|file| (file, index_path(&folder(data), file))).filter(|(_, path)| path.exists()).collect()
 }
 
-fn indexed(data: &Path, file_bytes: u64) -> Log {
-    let mut log = Log::open(Options { file_bytes, ..options(data) }).expect("the trail opens");
+fn indexed(data: &Path, file_bytes: u64) -> AuditTrail {
+    let mut log = AuditTrail::open(TrailOptions { file_bytes, ..options(data) }).expect("the trail opens");
     log.index(subjects()).expect("a thread");
     log
 }
@@ -224,15 +228,15 @@ fn a_file_of_many_blocks_is_expanded_only_where_events_are_wanted() {
     let log = indexed(data.path(), 1 << 20);
     let many = |at: i64| {
         let patient = if at % 500 == 7 { "300" } else { "301" };
-        Event { patients: vec![patient.into()], note: Some("-".repeat(120)), ..event(at) }
+        AuditEvent { patients: vec![patient.into()], note: Some("-".repeat(120)), ..event(at) }
     };
     (0..9_000).for_each(|at| assert!(append(&log, &many(at)).0 > 0));
     wait_for_indexes(data.path());
     assert!(sealed(data.path()) >= 2);
-    let wanted = |times| Wanted { patients: vec![vec!["300".into()]], times, ..Wanted::default() };
+    let wanted = |times| EventFilter { patients: vec![vec!["300".into()]], times, ..EventFilter::default() };
     for times in [vec![], vec![NOON + 1_000..=NOON + 4_600], vec![NOON + 507..=NOON + 507], vec![NOON + 8..=NOON + 9]] {
         agrees(&log, &wanted(times.clone()));
-        agrees(&log, &Wanted { times, ..Wanted::default() });
+        agrees(&log, &EventFilter { times, ..EventFilter::default() });
     }
     // A block that no event is wanted of may be damaged; one that has some makes the search read what is left.
     let part = listed(data.path()).parts[0].clone();
@@ -243,8 +247,8 @@ fn a_file_of_many_blocks_is_expanded_only_where_events_are_wanted() {
     fs::write(&path, &bytes).unwrap();
     let of_first = wanted(vec![NOON..=NOON + 20]);
     agrees(&log, &of_first);
-    let count = |wanted: &Wanted| {
-        let search = log.search(wanted, Order::OldestFirst).unwrap();
+    let count = |wanted: &EventFilter| {
+        let search = log.search(wanted, EventOrder::OldestFirst).unwrap();
         search.page(0..10_000, &mut |_, _| None).unwrap()
     };
     let found = count(&wanted(Vec::new()));
@@ -258,13 +262,13 @@ fn a_file_of_many_blocks_is_expanded_only_where_events_are_wanted() {
 fn a_search_leaves_out_later_events_and_keeps_them_in_the_index() {
     let data = tempfile::tempdir().unwrap();
     let log = indexed(data.path(), FILE_BYTES);
-    let wanted = Wanted::default();
+    let wanted = EventFilter::default();
     let three = |at: i64| (at..at + 3).for_each(|at| assert!(append(&log, &event(at)).0 > 0));
-    let total = |search: &Search| search.page(0..10, &mut |_, _| None).unwrap().total;
+    let total = |search: &EventSearch| search.page(0..10, &mut |_, _| None).unwrap().total;
     three(0);
-    let early = log.search(&wanted, Order::NewestFirst).unwrap();
+    let early = log.search(&wanted, EventOrder::NewestFirst).unwrap();
     three(3);
-    let late = log.search(&wanted, Order::NewestFirst).unwrap();
+    let late = log.search(&wanted, EventOrder::NewestFirst).unwrap();
     assert_eq!([total(&late), total(&early), total(&late)], [6, 3, 6]);
     let part = &early.trail.parts[0];
     let known = early.shared.indexes.of_plain(&early.trail.folder, part, || true, |draft| draft.events());
@@ -275,17 +279,17 @@ fn a_search_leaves_out_later_events_and_keeps_them_in_the_index() {
 fn a_file_of_several_pieces_is_indexed_piece_by_piece() {
     let data = tempfile::tempdir().unwrap();
     let file_bytes = 4 * AUDIT_DRAFT_PIECE_BYTES as u64;
-    let log = Log::open(Options { file_bytes, ..options(data.path()) }).expect("the trail opens");
-    let long = |at: i64| Event { note: Some("-".repeat(AUDIT_TEXT_BYTES_MAX)), ..event(at) };
+    let log = AuditTrail::open(TrailOptions { file_bytes, ..options(data.path()) }).expect("the trail opens");
+    let long = |at: i64| AuditEvent { note: Some("-".repeat(AUDIT_TEXT_BYTES_MAX)), ..event(at) };
     let count = 5 * AUDIT_DRAFT_PIECE_BYTES / 2 / AUDIT_TEXT_BYTES_MAX;
     (0..count as i64).for_each(|at| assert!(append(&log, &long(at)).0 > 0));
     drop(log);
     let log = indexed(data.path(), file_bytes);
-    let wanted = Wanted { times: vec![NOON + 1..=i64::MAX], ..Wanted::default() };
+    let wanted = EventFilter { times: vec![NOON + 1..=i64::MAX], ..EventFilter::default() };
     agrees(&log, &wanted);
-    let search = log.search(&wanted, Order::NewestFirst).unwrap();
+    let search = log.search(&wanted, EventOrder::NewestFirst).unwrap();
     let known =
-        |part: &Part| search.shared.indexes.of_plain(&search.trail.folder, part, || true, |draft| draft.events());
+        |part: &TrailFile| search.shared.indexes.of_plain(&search.trail.folder, part, || true, |draft| draft.events());
     let part = search.trail.parts.iter().find(|part| part.name == Name::Plain(1)).expect("the file is not full");
     assert!(known(part) >= Some(count as u32), "the search read the file instead");
 }
@@ -316,7 +320,7 @@ fn an_index_that_hides_events_is_told_by_a_check() {
         lying[at] = 0xff;
         lying.extend_from_slice(&xxhash_rust::xxh3::xxh3_128(&lying).to_le_bytes());
         fs::write(&path, lying).unwrap();
-        agrees(&open(data.path()), &Wanted::default());
+        agrees(&open(data.path()), &EventFilter::default());
     }
     fs::remove_file(&path).unwrap();
     assert_eq!(log.verify(None).unwrap().problems, Vec::<String>::new());
@@ -332,8 +336,9 @@ fn an_index_goes_with_its_file_and_is_no_stranger_in_the_folder() {
     assert!(count >= 3);
     drop(log);
     assert_eq!(listed(data.path()).strangers, Vec::<String>::new());
-    let kept = Options { keep_from: Arc::new(|| Some(NOON + 100)), file_bytes: FILE_BYTES, ..options(data.path()) };
-    let log = Log::open(kept).unwrap();
+    let kept =
+        TrailOptions { keep_from: Arc::new(|| Some(NOON + 100)), file_bytes: FILE_BYTES, ..options(data.path()) };
+    let log = AuditTrail::open(kept).unwrap();
     eventually("old files are removed with their indexes", || (indexes(data.path()).len() < count).then_some(()));
     drop(log);
     // What a crash between the two left goes at the next start; one that cannot be written keeps no other from being made.
@@ -346,7 +351,7 @@ fn an_index_goes_with_its_file_and_is_no_stranger_in_the_folder() {
     fs::create_dir(&first).unwrap();
     let log = indexed(data.path(), FILE_BYTES);
     eventually("it is removed, and others are made", || (!left.exists() && last.1.is_file()).then_some(()));
-    agrees(&log, &Wanted { patients: vec![vec!["200".into()]], ..Wanted::default() });
+    agrees(&log, &EventFilter { patients: vec![vec!["200".into()]], ..EventFilter::default() });
     drop(log);
     fs::remove_dir(first).unwrap();
     let names =

@@ -16,8 +16,8 @@ fn what_was_appended_is_read_in_both_orders_after_opening_again() {
     let log = open(data.path());
     assert_eq!(log.head(), head);
     assert_eq!(log.append(&event(3)), Ok(Number(4)));
-    assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), [0, 1, 2, 3]);
-    assert_eq!(times(log.trail().unwrap(), Order::NewestFirst), [3, 2, 1, 0]);
+    assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), [0, 1, 2, 3]);
+    assert_eq!(times(log.trail().unwrap(), EventOrder::NewestFirst), [3, 2, 1, 0]);
     drop(log);
     let verified = verified(data.path());
     assert!(verified.is_whole(), "{}", verified.report());
@@ -41,11 +41,11 @@ fn full_files_are_sealed_and_read_as_before() {
     let data = tempfile::tempdir().unwrap();
     let head = long_trail(data.path());
     let expected: Vec<i64> = (0..150).collect();
-    assert_eq!(times(listed(data.path()), Order::OldestFirst), expected);
+    assert_eq!(times(listed(data.path()), EventOrder::OldestFirst), expected);
     let verified = verified(data.path());
     assert!(verified.is_whole(), "{}", verified.report());
     assert_eq!((verified.events, verified.head), (150, head));
-    let within = listed(data.path()).events(Order::NewestFirst, NOON + 20..=NOON + 22);
+    let within = listed(data.path()).events(EventOrder::NewestFirst, NOON + 20..=NOON + 22);
     let within: Vec<i64> = within.map(|event| event.unwrap().1.at - NOON).collect();
     assert_eq!(within, [22, 21, 20]);
 }
@@ -55,7 +55,7 @@ fn the_highest_change_is_known_however_long_ago_it_was() {
     let data = tempfile::tempdir().unwrap();
     let log = open(data.path());
     assert_eq!(log.last_change(), None);
-    append(&log, &Event { change: Some(Seq(41)), ..event(0) });
+    append(&log, &AuditEvent { change: Some(Seq(41)), ..event(0) });
     drop(log);
     let log = open(data.path());
     assert_eq!(log.last_change(), Some(Seq(41)));
@@ -63,10 +63,10 @@ fn the_highest_change_is_known_however_long_ago_it_was() {
     drop(log);
     let log = open(data.path());
     assert_eq!(log.last_change(), Some(Seq(41)));
-    let missing = (42..=44).map(|seq| Event { change: Some(Seq(seq)), ..event(200) });
+    let missing = (42..=44).map(|seq| AuditEvent { change: Some(Seq(seq)), ..event(200) });
     assert_eq!(log.complete(missing), Ok(3));
     assert_eq!(log.last_change(), Some(Seq(44)));
-    let newest = log.trail().unwrap().events(Order::NewestFirst, i64::MIN..=i64::MAX).next().unwrap().unwrap();
+    let newest = log.trail().unwrap().events(EventOrder::NewestFirst, i64::MIN..=i64::MAX).next().unwrap().unwrap();
     assert!(newest.1.rebuilt && newest.1.change == Some(Seq(44)));
 }
 
@@ -132,7 +132,7 @@ fn a_torn_tail_of_any_length_is_cut_and_told() {
         fs::write(&file, &torn).unwrap();
         let log = open(data.path());
         let expected: &[i64] = if missing { &[0, 1, 2] } else { &[0, 1, 2, 3] };
-        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), expected, "{length}");
+        assert_eq!(times(log.trail().unwrap(), EventOrder::OldestFirst), expected, "{length}");
         let is_told = torn[before..].iter().any(|byte| *byte != 0) && missing;
         assert_eq!(log.head().number.0, if is_told || !missing { 4 } else { 3 }, "{length}");
         drop(log);
@@ -147,9 +147,10 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
     let data = tempfile::tempdir().unwrap();
     long_trail(data.path());
     // A clock that is not believed removes nothing.
-    drop(Log::open(options(data.path())).unwrap());
+    drop(AuditTrail::open(options(data.path())).unwrap());
     assert_eq!(listed(data.path()).parts.first().unwrap().header.unwrap().before.0.0, 0);
-    let log = Log::open(Options { keep_from: Arc::new(|| Some(NOON + 100)), ..options(data.path()) }).unwrap();
+    let log =
+        AuditTrail::open(TrailOptions { keep_from: Arc::new(|| Some(NOON + 100)), ..options(data.path()) }).unwrap();
     let first = eventually("old files are removed", || {
         let first = log.trail().unwrap().parts.first()?.header?.before.0.0 + 1;
         (first > 80).then_some(first)
@@ -158,9 +159,9 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
     let verified = verified(data.path());
     assert!(verified.is_whole(), "{}", verified.report());
     assert_eq!(verified.first, Number(first));
-    let kept = times(listed(data.path()), Order::OldestFirst);
+    let kept = times(listed(data.path()), EventOrder::OldestFirst);
     assert!(kept.iter().all(|at| *at >= first as i64 - 1) && kept.contains(&149), "{kept:?}");
-    let known = [Head { number: Number(2), hash: [0; 32] }];
+    let known = [TrailHead { number: Number(2), hash: [0; 32] }];
     assert!(
         !verify(&listed(data.path()), &known).unwrap().is_whole(),
         "an event that was removed cannot be vouched for"
@@ -170,7 +171,7 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
 #[test]
 fn many_append_while_others_read_and_verify() {
     let data = tempfile::tempdir().unwrap();
-    let log = Log::open(Options { file_bytes: 64 * 1024, ..options(data.path()) }).unwrap();
+    let log = AuditTrail::open(TrailOptions { file_bytes: 64 * 1024, ..options(data.path()) }).unwrap();
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..16)
             .map(|thread| {
@@ -184,13 +185,13 @@ fn many_append_while_others_read_and_verify() {
         while writers.iter().any(|writer| !writer.is_finished()) {
             let verified = verify(&log.trail().unwrap(), &[]).unwrap();
             assert!(verified.is_whole(), "{}", verified.report());
-            let now = times(log.trail().unwrap(), Order::OldestFirst).len();
+            let now = times(log.trail().unwrap(), EventOrder::OldestFirst).len();
             assert!(now >= seen, "nothing that was there is gone");
             seen = now;
         }
     });
     assert_eq!(log.head().number, Number(16 * 200));
-    let mut all = times(log.trail().unwrap(), Order::NewestFirst);
+    let mut all = times(log.trail().unwrap(), EventOrder::NewestFirst);
     all.sort_unstable();
     let expected: Vec<i64> = (0..16).flat_map(|thread| (0..200).map(move |at| thread * 1_000 + at)).collect();
     assert_eq!(all, expected);

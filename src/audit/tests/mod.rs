@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::disk::{Disk, Machine, Target};
+use super::disk::{AuditDisk, AuditFileTarget, SystemDisk};
 use super::*;
 use certificate::{Id, Seq, Version};
 
@@ -36,22 +36,22 @@ struct Faults {
     written: Mutex<Vec<std::ops::Range<u64>>>,
 }
 
-struct FaultyTarget(Arc<dyn Target>, Arc<Faults>);
+struct FaultyTarget(Arc<dyn AuditFileTarget>, Arc<Faults>);
 
-impl Disk for Faulty {
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>> {
+impl AuditDisk for Faulty {
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>> {
         if self.0.is_full.load(SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        Ok(Arc::new(FaultyTarget(Machine.make(path, bytes)?, self.0.clone())))
+        Ok(Arc::new(FaultyTarget(SystemDisk.make(path, bytes)?, self.0.clone())))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>> {
-        Ok(Arc::new(FaultyTarget(Machine.open(path)?, self.0.clone())))
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>> {
+        Ok(Arc::new(FaultyTarget(SystemDisk.open(path)?, self.0.clone())))
     }
 }
 
-impl Target for FaultyTarget {
+impl AuditFileTarget for FaultyTarget {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         if self.1.write_fails.load(SeqCst) {
             let left = bytes.len().min(self.1.write_leaves.load(SeqCst) as usize);
@@ -76,16 +76,21 @@ impl Target for FaultyTarget {
     }
 }
 
-fn options(data: &Path) -> Options {
-    Options { folder: data.to_owned(), file_bytes: FILE_BYTES, keep_from: Arc::new(|| None), clock: Arc::new(|| NOON) }
+fn options(data: &Path) -> TrailOptions {
+    TrailOptions {
+        folder: data.to_owned(),
+        file_bytes: FILE_BYTES,
+        keep_from: Arc::new(|| None),
+        clock: Arc::new(|| NOON),
+    }
 }
 
-fn open(data: &Path) -> Log {
-    Log::open(options(data)).expect("the trail opens")
+fn open(data: &Path) -> AuditTrail {
+    AuditTrail::open(options(data)).expect("the trail opens")
 }
 
-fn event(at: i64) -> Event {
-    let mut event = Event::new(Action::CompositionRead, NOON + at);
+fn event(at: i64) -> AuditEvent {
+    let mut event = AuditEvent::new(AuditAction::CompositionRead, NOON + at);
     event.who.person = Some("47101010033".into());
     event.trace = "-".repeat(60);
     event.entities = vec![(Id::FIRST, Version::new(2))];
@@ -93,11 +98,11 @@ fn event(at: i64) -> Event {
 }
 
 /// Appends, and waits where the next file is still being made.
-fn append(log: &Log, event: &Event) -> Number {
+fn append(log: &AuditTrail, event: &AuditEvent) -> Number {
     eventually("there is room", || log.append(event).ok())
 }
 
-fn fill(log: &Log, events: std::ops::Range<i64>) {
+fn fill(log: &AuditTrail, events: std::ops::Range<i64>) {
     events.for_each(|at| assert!(append(log, &event(at)).0 > 0));
 }
 
@@ -112,11 +117,11 @@ fn eventually<T>(claim: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn listed(data: &Path) -> Trail {
-    Trail::list(&folder(data)).expect("the folder is there")
+fn listed(data: &Path) -> TrailFiles {
+    TrailFiles::list(&folder(data)).expect("the folder is there")
 }
 
-fn times(trail: Trail, order: Order) -> Vec<i64> {
+fn times(trail: TrailFiles, order: EventOrder) -> Vec<i64> {
     let events = trail.events(order, i64::MIN..=i64::MAX);
     events
         .map(|event| event.expect("the files can be read").1)
@@ -125,7 +130,7 @@ fn times(trail: Trail, order: Order) -> Vec<i64> {
         .collect()
 }
 
-fn verified(data: &Path) -> Verified {
+fn verified(data: &Path) -> TrailVerifyReport {
     verify(&listed(data), &[]).expect("the folder can be read")
 }
 
@@ -135,7 +140,7 @@ fn sealed(data: &Path) -> usize {
 }
 
 /// A folder with three sealed files and a plain one, closed.
-fn long_trail(data: &Path) -> Head {
+fn long_trail(data: &Path) -> TrailHead {
     let log = open(data);
     fill(&log, 0..150);
     eventually("full files are sealed", || {

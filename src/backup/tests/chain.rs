@@ -57,7 +57,7 @@ fn what_does_not_belong_together_is_told() {
     let (other, [_, foreign, _]) = self::three();
     says(&[&one, &foreign], "another store");
     drop(other);
-    let forged = |change: fn(&mut About)| {
+    let forged = |change: fn(&mut ArchiveManifest)| {
         let mut archive = two.clone();
         change(&mut archive.about);
         archive
@@ -74,9 +74,9 @@ fn what_does_not_belong_together_is_told() {
 fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     let (place, [one, two, _]) = three();
     let refused = |engine: &Engine, base: &Archive| {
-        let mut archive = Unfinished::begin(Target::File(place.path("x.tar")), None).unwrap();
+        let mut archive = Unfinished::begin(ArchiveTarget::File(place.path("x.tar")), None).unwrap();
         let (base, log) = (base.base(), &place.log);
-        let taking = Taking { base: Some(&base), command: "test", at: NOON, is_gentle: false };
+        let taking = TakeOptions { base: Some(&base), command: "test", at: NOON, is_gentle: false };
         take(engine, log, &taking, &mut archive, &mut |_| {}).map(drop).unwrap_err()
     };
     let other = Place::with_history(40);
@@ -107,13 +107,13 @@ fn the_newest_whole_chain_of_a_folder_is_found() {
     fs::create_dir(&folder).unwrap();
     let find = |to| {
         let mut told = Vec::new();
-        newest_in(&folder, to, &Keys::default(), &mut |problem| told.push(problem)).map(|chain| (chain, told))
+        newest_in(&folder, to, &ArchiveKeys::default(), &mut |problem| told.push(problem)).map(|chain| (chain, told))
     };
     assert!(find(None).unwrap_err().contains("no archive"));
     let take = |base: Option<&Archive>| {
         let base = base.map(Archive::base);
-        let written = place.try_backup(Target::Folder(folder.clone()), base.as_ref()).unwrap();
-        Archive::look(&written.path, &Keys::default()).unwrap()
+        let written = place.try_backup(ArchiveTarget::Folder(folder.clone()), base.as_ref()).unwrap();
+        Archive::look(&written.path, &ArchiveKeys::default()).unwrap()
     };
     let one = take(None);
     more(&place, 1);
@@ -133,7 +133,7 @@ fn the_newest_whole_chain_of_a_folder_is_found() {
     assert_eq!(paths(&chain), [&one.path, &two.path]);
     assert_eq!(told.len(), 2, "{told:?}");
     let other = Place::with_history(10);
-    other.try_backup(Target::Folder(folder.clone()), None).unwrap();
+    other.try_backup(ArchiveTarget::Folder(folder.clone()), None).unwrap();
     assert!(find(None).unwrap_err().contains("several stores"));
 }
 
@@ -142,7 +142,7 @@ fn the_trail_comes_back_as_it_was_and_says_where_the_store_stands() {
     let place = Place::with_history(30);
     let fill = |from: u64, to: u64| {
         for change in from..to {
-            let mut event = audit::Event::new(audit::Action::CompositionCreate, NOON);
+            let mut event = audit::AuditEvent::new(audit::AuditAction::CompositionCreate, NOON);
             (event.trace, event.change) = ("x".repeat(300), Some(Seq(change)));
             while place.log.append(&event).is_err() {
                 std::thread::yield_now();
@@ -158,7 +158,7 @@ fn the_trail_comes_back_as_it_was_and_says_where_the_store_stands() {
     engine.close();
     let data = place.path("restored");
     let verify = || {
-        let trail = audit::Trail::list(&audit::folder(&data)).unwrap();
+        let trail = audit::TrailFiles::list(&audit::folder(&data)).unwrap();
         let verified = audit::verify(&trail, &[]).unwrap();
         assert!(verified.is_whole(), "{}", verified.report());
         verified
@@ -167,7 +167,7 @@ fn the_trail_comes_back_as_it_was_and_says_where_the_store_stands() {
     assert_eq!(verify().head.number.0 + 1, head.number.0);
     let log = super::log(&data, &place.now);
     assert_eq!(log.last_change(), Some(Seq(119)));
-    let mut event = audit::Event::of_command(audit::Action::Restore, NOON, "hcert restore");
+    let mut event = audit::AuditEvent::of_command(audit::AuditAction::Restore, NOON, "hcert restore");
     event.change = Some(restored.until);
     log.append(&event).unwrap();
     assert_eq!(log.last_change(), Some(Seq(5)));
@@ -176,7 +176,7 @@ fn the_trail_comes_back_as_it_was_and_says_where_the_store_stands() {
     for change in 6..60 {
         let log = super::log(&data, &place.now);
         assert_eq!(log.last_change(), Some(Seq(change - 1)));
-        let mut event = audit::Event::new(audit::Action::CompositionCreate, NOON);
+        let mut event = audit::AuditEvent::new(audit::AuditAction::CompositionCreate, NOON);
         (event.trace, event.change) = ("x".repeat(300), Some(Seq(change)));
         log.append(&event).unwrap();
     }

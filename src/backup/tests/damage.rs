@@ -23,7 +23,7 @@ fn small() -> (Place, Archive, Vec<u8>) {
 fn told(place: &Place, bytes: &[u8]) -> Option<String> {
     let path = place.path("odd.tar");
     fs::write(&path, bytes).unwrap();
-    let looked = Archive::look(&path, &Keys::default()).and_then(|archive| check(&[archive], true, &mut |_| {}));
+    let looked = Archive::look(&path, &ArchiveKeys::default()).and_then(|archive| check(&[archive], true, &mut |_| {}));
     looked.err()
 }
 
@@ -72,8 +72,8 @@ fn what_is_no_archive_is_told_as_such() {
     for (bytes, says) in [(&b""[..], "cut off"), (b"{}", "cut off"), (&[b'x'; 2_000], "no member of an archive")] {
         assert!(told(&place, bytes).unwrap().contains(says), "{says}");
     }
-    assert!(Archive::look(&place.path("data"), &Keys::default()).unwrap_err().contains("no file"));
-    assert!(Archive::look(&place.path("none.tar"), &Keys::default()).is_err());
+    assert!(Archive::look(&place.path("data"), &ArchiveKeys::default()).unwrap_err().contains("no file"));
+    assert!(Archive::look(&place.path("none.tar"), &ArchiveKeys::default()).is_err());
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn a_restore_that_was_cut_off_is_opened_by_nobody() {
 fn an_archive_that_was_not_ended_leaves_nothing() {
     let place = Place::with_history(20);
     fs::create_dir(place.path("archives")).unwrap();
-    let mut archive = Unfinished::begin(Target::Folder(place.path("archives")), None).unwrap();
-    let taking = Taking { base: None, command: "test", at: NOON, is_gentle: false };
+    let mut archive = Unfinished::begin(ArchiveTarget::Folder(place.path("archives")), None).unwrap();
+    let taking = TakeOptions { base: None, command: "test", at: NOON, is_gentle: false };
     take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
     assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 1);
     drop(archive);
@@ -131,7 +131,7 @@ fn an_archive_is_never_written_over_and_is_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::with_history(20);
     let archive = place.full("a.tar");
-    let again = place.try_backup(Target::File(place.path("a.tar")), None).unwrap_err();
+    let again = place.try_backup(ArchiveTarget::File(place.path("a.tar")), None).unwrap_err();
     assert!(again.contains("is there already"), "{again}");
     for name in ["a.tar", "a.tar.sha256"] {
         let mode = fs::metadata(place.path(name)).unwrap().permissions().mode();
@@ -180,7 +180,7 @@ fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
         let archive = place.edited("odd.tar", &|about| {
             *path.iter().fold(about, |within, name| &mut within[name]) = value.clone();
         });
-        let said = Archive::look(&archive, &Keys::default()).and_then(|archive| {
+        let said = Archive::look(&archive, &ArchiveKeys::default()).and_then(|archive| {
             let chain = crate::backup::in_order(vec![archive])?;
             check(&chain, true, &mut |_| {}).map(|_| chain)
         });
@@ -203,7 +203,7 @@ fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
 fn a_block_that_lies_about_the_bytes_behind_it_is_told() {
     let (place, _, bytes) = small();
     for claimed in [u64::MAX, u64::MAX - 511, 1 << 63, 1 << 40] {
-        let first = block::block(&Member::About, claimed, NOON as u64 / 1_000);
+        let first = block::block(&ArchiveMember::About, claimed, NOON as u64 / 1_000);
         assert!(told(&place, &[&first, &bytes[512..]].concat()).is_some(), "{claimed}");
         // Behind the first member.
         let mut later = bytes.clone();
@@ -217,7 +217,7 @@ fn a_block_that_lies_about_the_bytes_behind_it_is_told() {
 #[test]
 fn a_file_of_the_trail_that_none_can_be_is_no_member() {
     for name in ["zzz.log", "1.log", "00000000.log", "18446744073709551615.log", "00000001.damaged"] {
-        assert_eq!(Member::parse(&format!("audit/{name}")), None, "{name}");
+        assert_eq!(ArchiveMember::parse(&format!("audit/{name}")), None, "{name}");
     }
 }
 
@@ -228,7 +228,7 @@ fn a_backup_replaces_a_link_beside_its_archive_and_leaves_the_linked_file_alone(
     let (linked, archive) = (place.path("precious"), place.path("x.tar"));
     std::fs::write(&linked, "what must stay").unwrap();
     std::os::unix::fs::symlink(&linked, place.path("x.tar.sha256")).unwrap();
-    place.try_backup(Target::File(archive.clone()), None).unwrap();
+    place.try_backup(ArchiveTarget::File(archive.clone()), None).unwrap();
     assert_eq!(std::fs::read_to_string(&linked).unwrap(), "what must stay");
     let beside = place.path("x.tar.sha256");
     assert!(beside.symlink_metadata().unwrap().is_file());
@@ -255,7 +255,7 @@ fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_
     for (told, take) in takes {
         let place = Place::with_history(20);
         for change in 1..120 {
-            let mut event = audit::Event::new(audit::Action::CompositionCreate, NOON);
+            let mut event = audit::AuditEvent::new(audit::AuditAction::CompositionCreate, NOON);
             (event.trace, event.change) = ("x".repeat(300), Some(Seq(change)));
             while place.log.append(&event).is_err() {
                 std::thread::yield_now();
@@ -266,12 +266,12 @@ fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_
         while !is_sealed() {
             std::thread::yield_now();
         }
-        let whole = place.try_backup(Target::File(place.path("0.tar")), None).unwrap();
+        let whole = place.try_backup(ArchiveTarget::File(place.path("0.tar")), None).unwrap();
         assert_eq!(whole.trail, Vec::<String>::new());
         take(&audit);
-        let written = place.try_backup(Target::File(place.path("1.tar")), None).unwrap();
+        let written = place.try_backup(ArchiveTarget::File(place.path("1.tar")), None).unwrap();
         assert!(written.trail.len() == 1 && written.trail[0].contains(told), "{:?}", written.trail);
-        let archive = Archive::look(&written.path, &Keys::default()).unwrap();
+        let archive = Archive::look(&written.path, &ArchiveKeys::default()).unwrap();
         let checked = check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
         assert_eq!(checked.trail, written.trail);
         let (restored, engine) = place.restored(&[archive], "restored", None);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::script::{Dice, about};
 use super::*;
 use certificate::search::filter::{ClassTest, Filter};
-use certificate::search::{Page, Query, Sort, SortKey};
+use certificate::search::{EngineQuery, SearchPage, Sort, SortKey};
 use certificate::{Id, Seq, State, Version};
 use engine::{HistoryQuery, SearchError};
 use fhir::date_time::Span;
@@ -16,7 +16,7 @@ fn ids() -> impl Iterator<Item = Id> {
     (1..60).chain(198..210).chain(498..510).filter_map(Id::new)
 }
 
-fn search(engine: &Engine, query: &Query) -> Page {
+fn search(engine: &Engine, query: &EngineQuery) -> SearchPage {
     let started = Instant::now();
     loop {
         match engine.search(query) {
@@ -60,7 +60,7 @@ fn assert_same_certificates(one: &Engine, other: &Engine) {
         for key in [SortKey::Id, SortKey::LastUpdated, SortKey::Title, SortKey::Category] {
             for page in 1..4 {
                 let sort = vec![Sort { key, descending: page % 2 == 0 }];
-                let query = Query { filter: filter.clone(), sort, page, count: 6 };
+                let query = EngineQuery { filter: filter.clone(), sort, page, count: 6 };
                 assert_eq!(search(one, &query), search(other, &query), "{query:?}");
             }
         }
@@ -117,13 +117,13 @@ fn one_history(seed: u64) {
                 std::thread::yield_now();
             }
             let path = place.path(&format!("{number}.tar"));
-            let mut archive = Unfinished::begin(Target::File(path.clone()), None).unwrap();
+            let mut archive = Unfinished::begin(ArchiveTarget::File(path.clone()), None).unwrap();
             let base = chain.last().map(Archive::base);
             let at = now.fetch_add(1_000, Ordering::SeqCst);
-            let taking = Taking { base: base.as_ref(), command: "test", at, is_gentle: false };
+            let taking = TakeOptions { base: base.as_ref(), command: "test", at, is_gentle: false };
             super::take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
             archive.finish().unwrap();
-            chain.push(Archive::look(&path, &Keys::default()).unwrap());
+            chain.push(Archive::look(&path, &ArchiveKeys::default()).unwrap());
         }
     });
     let end = chain.last().unwrap().about.clone();
@@ -184,7 +184,7 @@ fn an_index_of_before_the_restore_is_built_again() {
     let place = Place::with_history(80);
     let archive = place.full("a.tar");
     let (_, engine) = place.restored(&[archive], "restored", Some(20));
-    let query = Query { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 1_000 };
+    let query = EngineQuery { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 1_000 };
     let found = search(&engine, &query);
     engine.close();
     place.engine.close();

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::audit::{self, Log};
-use engine::{Clock, Engine, Names, Options, QuickRepair, Witness};
+use crate::audit::{self, AuditTrail};
+use engine::{Clock, Engine, EngineOptions, FolderNames, QuickRepair, Witness};
 use script::{Script, play};
 
 const NOON: i64 = 1_793_000_000_000;
@@ -34,7 +34,7 @@ struct Place {
     /// The clock of backups, which scripts do not set.
     backed_up: AtomicI64,
     engine: Arc<Engine>,
-    log: Arc<Log>,
+    log: Arc<AuditTrail>,
 }
 
 fn clock(now: &Arc<AtomicI64>) -> Clock {
@@ -42,13 +42,13 @@ fn clock(now: &Arc<AtomicI64>) -> Clock {
     Arc::new(move || now.load(Ordering::SeqCst))
 }
 
-fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> Result<Engine, engine::Error> {
-    Engine::open(Options {
+fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> Result<Engine, engine::StoreError> {
+    Engine::open(EngineOptions {
         folder: data.to_owned(),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
         purpose: None,
-        names: Names(names()),
+        names: FolderNames(names()),
         unique_number: false,
         witness,
         metrics: base::metrics::Metrics::new(),
@@ -57,14 +57,14 @@ fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) 
     })
 }
 
-fn log(data: &Path, now: &Arc<AtomicI64>) -> Log {
-    let options = audit::Options {
+fn log(data: &Path, now: &Arc<AtomicI64>) -> AuditTrail {
+    let options = audit::TrailOptions {
         folder: data.to_owned(),
         file_bytes: 8 * 1024,
         keep_from: std::sync::Arc::new(|| None),
         clock: clock(now),
     };
-    Log::open(options).expect("the trail opens")
+    AuditTrail::open(options).expect("the trail opens")
 }
 
 impl Place {
@@ -88,14 +88,19 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    fn try_backup(&self, target: Target, base: Option<&Base>) -> Result<Written, String> {
+    fn try_backup(&self, target: ArchiveTarget, base: Option<&Base>) -> Result<WrittenArchive, String> {
         self.try_sealed(target, base, None)
     }
 
-    fn try_sealed(&self, target: Target, base: Option<&Base>, sealing: Option<Sealing>) -> Result<Written, String> {
+    fn try_sealed(
+        &self,
+        target: ArchiveTarget,
+        base: Option<&Base>,
+        sealing: Option<Sealing>,
+    ) -> Result<WrittenArchive, String> {
         let mut archive = Unfinished::begin(target, sealing)?;
         let at = self.backed_up.fetch_add(1_000, Ordering::SeqCst);
-        let taking = Taking { base, command: "test", at, is_gentle: false };
+        let taking = TakeOptions { base, command: "test", at, is_gentle: false };
         take(&self.engine, &self.log, &taking, &mut archive, &mut |_| {})?;
         archive.finish()
     }
@@ -103,7 +108,7 @@ impl Place {
     /// An archive whose first member is another than it should be, and whose digests are right all the same.
     fn edited(&self, name: &str, edit: &dyn Fn(&mut serde_json::Value)) -> PathBuf {
         let mut edited = Edited::new(edit);
-        let taking = Taking { base: None, command: "test", at: NOON, is_gentle: false };
+        let taking = TakeOptions { base: None, command: "test", at: NOON, is_gentle: false };
         take(&self.engine, &self.log, &taking, &mut edited, &mut |_| {}).expect("the backup is taken");
         let path = self.path(name);
         std::fs::write(&path, edited.end()).expect("the archive can be written");
@@ -112,22 +117,30 @@ impl Place {
 
     /// An archive of the whole store.
     fn full(&self, name: &str) -> Archive {
-        let written = self.try_backup(Target::File(self.path(name)), None).expect("the backup is taken");
-        Archive::look(&written.path, &Keys::default()).expect("it can be looked at")
+        let written = self.try_backup(ArchiveTarget::File(self.path(name)), None).expect("the backup is taken");
+        Archive::look(&written.path, &ArchiveKeys::default()).expect("it can be looked at")
     }
 
     /// What is new since another archive.
     fn behind(&self, name: &str, base: &Archive) -> Archive {
-        let written = self.try_backup(Target::File(self.path(name)), Some(&base.base()));
-        Archive::look(&written.expect("the backup is taken").path, &Keys::default()).expect("it can be looked at")
+        let written = self.try_backup(ArchiveTarget::File(self.path(name)), Some(&base.base()));
+        Archive::look(&written.expect("the backup is taken").path, &ArchiveKeys::default())
+            .expect("it can be looked at")
     }
 
     fn try_restore(&self, chain: &[Archive], name: &str, to: Option<u64>) -> Result<Restored, String> {
         restore(chain, &self.wanted(name, to), &mut |_| {})
     }
 
-    fn wanted(&self, name: &str, to: Option<u64>) -> Wanted {
-        Wanted { data: self.path(name), cache_bytes: 8 << 20, names: names(), to, id_gap: 1_000, is_checked: false }
+    fn wanted(&self, name: &str, to: Option<u64>) -> RestoreOptions {
+        RestoreOptions {
+            data: self.path(name),
+            cache_bytes: 8 << 20,
+            names: names(),
+            to,
+            id_gap: 1_000,
+            is_checked: false,
+        }
     }
 
     /// Restores into a folder of that name and opens it.
@@ -140,7 +153,7 @@ impl Place {
 /// Writes an archive whose first member is edited, as whoever wants to lead a reader astray would: every digest is right.
 struct Edited<'e> {
     archive: Vec<u8>,
-    listed: Vec<about::Listed>,
+    listed: Vec<about::ManifestLine>,
     about: serde_json::Value,
     edit: &'e dyn Fn(&mut serde_json::Value),
 }
@@ -150,13 +163,13 @@ impl Edited<'_> {
         Edited { archive: Vec::new(), listed: Vec::new(), about: serde_json::Value::Null, edit }
     }
 
-    fn put(&mut self, member: &Member, content: &[u8]) {
+    fn put(&mut self, member: &ArchiveMember, content: &[u8]) {
         let seconds = self.about["at"].as_u64().unwrap_or(0) / 1_000;
         self.archive.extend(block::block(member, content.len() as u64, seconds));
         self.archive.extend(content);
         self.archive.resize(self.archive.len().next_multiple_of(block::BLOCK_BYTES), 0);
         let (name, bytes, sha256) = (member.to_string(), content.len() as u64, Digest::of(content));
-        self.listed.push(about::Listed { name, bytes, sha256 });
+        self.listed.push(about::ManifestLine { name, bytes, sha256 });
     }
 
     fn end(mut self) -> Vec<u8> {
@@ -168,17 +181,17 @@ impl Edited<'_> {
             patients: between("patients-until", "patients-after"),
             members: self.listed.clone(),
         };
-        self.put(&Member::Manifest, &manifest.write());
+        self.put(&ArchiveMember::Manifest, &manifest.write());
         self.archive.extend([0; block::END_BYTES]);
         self.archive
     }
 }
 
 impl Sink for Edited<'_> {
-    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+    fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         let mut read = Vec::new();
         content.take(bytes).read_to_end(&mut read).map_err(|error| error.to_string())?;
-        if *member == Member::About {
+        if *member == ArchiveMember::About {
             self.about = serde_json::from_slice(&read).expect("a first member is JSON");
             (self.edit)(&mut self.about);
             read = serde_json::to_vec_pretty(&self.about).expect("JSON can be written");

@@ -32,7 +32,7 @@ impl Scheduled {
     }
 
     fn start(&self) -> Schedule {
-        let plan = Plan {
+        let plan = BackupPlan {
             folder: self.folder.clone(),
             every_minutes: 60,
             full_every: 3,
@@ -53,7 +53,7 @@ impl Scheduled {
     }
 
     fn found(&self) -> Vec<Archive> {
-        folder::list(&self.folder, &Keys::default()).unwrap().archives
+        folder::list(&self.folder, &ArchiveKeys::default()).unwrap().archives
     }
 
     /// Whether each is a full one, the oldest first.

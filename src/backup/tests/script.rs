@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::NOON;
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Form, Term};
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Id, Profile, Stamp, State, Version};
-use engine::{Content, Engine, Import, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, Who, Write};
+use engine::{
+    Actor, Engine, ImportedVersion, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, VersionContent, Write,
+};
 
 /// Chance that can be thrown again: SplitMix64.
 pub(super) struct Dice(u64);
@@ -130,22 +132,22 @@ fn take(engine: &Engine, step: &Step, now: i64) {
             drop(engine.write(update).blocking_recv());
         }
         Step::Delete { id: number } => {
-            let delete = Write::Delete { id: id(*number), if_match: None, who: Who::default(), rows: None };
+            let delete = Write::Delete { id: id(*number), if_match: None, who: Actor::default(), rows: None };
             drop(engine.write(delete).blocking_recv());
         }
         Step::Consent { id: number, consent } => {
-            let who = Who { person: Some("47101010033".into()), ..Who::default() };
+            let who = Actor { person: Some("47101010033".into()), ..Actor::default() };
             let (doctor, representative) = (Some(consent.doctor), Some(consent.representative));
             let write = Write::Consent { id: id(*number), doctor, representative, who, rows: None };
             drop(engine.write(write).blocking_recv());
         }
         Step::Import { id: number, version, ago, state } => {
             let content = (*state != State::Deleted).then(|| {
-                let Content { tail, row, .. } = content(Trigger::Create, *state, *number % 5, 0, now);
+                let VersionContent { tail, row, .. } = content(Trigger::Create, *state, *number % 5, 0, now);
                 (tail, row)
             });
             let (version, stamp) = (Version::new(*version).unwrap(), Stamp::at(now - ago));
-            let import = Import { id: id(*number), version, stamp, state: *state, content };
+            let import = ImportedVersion { id: id(*number), version, stamp, state: *state, content };
             drop(engine.import(engine.prepare_import(vec![import])).blocking_recv());
         }
         Step::Patient { id: number, said } => {
@@ -168,8 +170,8 @@ fn take(engine: &Engine, step: &Step, now: i64) {
     }
 }
 
-pub(super) fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> Content {
-    let coding = Coding { system: Some("s".into()), code: Some(category.to_string().into()) };
+pub(super) fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> VersionContent {
+    let coding = ClassCoding { system: Some("s".into()), code: Some(category.to_string().into()) };
     let consent = Consent::default();
     let class = Class { state, profile: Profile::Driver, consent, category: vec![coding], kind: vec![] };
     let row = Row {
@@ -187,10 +189,10 @@ pub(super) fn content(trigger: Trigger, state: State, subject: u64, category: u6
         _ => Need::ChangeReason,
     };
     let tail = format!("}},\"subject\":\"Patient/{subject}\",\"at\":{now}}}").into_bytes();
-    let who = Who { role: Some("doctor".into()), ..Who::default() };
-    Content { trigger, brings, tail, row, who, subject: None }
+    let who = Actor { role: Some("doctor".into()), ..Actor::default() };
+    VersionContent { trigger, brings, tail, row, who, subject: None }
 }
 
 pub(super) fn about(subject: u64) -> Term {
-    Term::new(Field::Subject, Form::Code, &format!("Patient/{subject}"))
+    Term::new(Field::Subject, TermForm::Code, &format!("Patient/{subject}"))
 }

@@ -16,7 +16,7 @@ fn identity(place: &Place, name: &str) -> (PathBuf, String) {
 }
 
 fn sealed(place: &Place, name: &str, sealing: &Sealing, base: Option<&Archive>) -> PathBuf {
-    let target = Target::File(place.path("archives").join(name));
+    let target = ArchiveTarget::File(place.path("archives").join(name));
     fs::create_dir_all(place.path("archives")).unwrap();
     let base = base.map(Archive::base);
     place.try_sealed(target, base.as_ref(), Some(sealing.clone())).expect("the backup is taken").path
@@ -26,8 +26,8 @@ fn sealed_as(place: &Place, name: &str, sealing: &Sealing) -> PathBuf {
     sealed(place, name, sealing, None)
 }
 
-fn keys(path: &Path, signed_by: Option<Signer>) -> Keys {
-    Keys::read(&[path.to_owned()], signed_by).unwrap()
+fn keys(path: &Path, signed_by: Option<Signer>) -> ArchiveKeys {
+    ArchiveKeys::read(&[path.to_owned()], signed_by).unwrap()
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plai
     place.restored(&[looked], "restored", None);
     // What opens nothing says so, and is no damage.
     let named = [sealed.clone()];
-    assert!(closed(&named, &Keys::default()).unwrap().contains("--identity FILE"));
+    assert!(closed(&named, &ArchiveKeys::default()).unwrap().contains("--identity FILE"));
     assert!(closed(&named, &keys(&other, None)).unwrap().contains("another recipient"));
     assert_eq!(closed(&named, &keys(&own, None)), None);
-    let many = Keys::read(&[other, own.clone()], None).unwrap();
+    let many = ArchiveKeys::read(&[other, own.clone()], None).unwrap();
     assert_eq!(closed(&named, &many), None);
     // In a folder it is enough that some are opened; without an identity nothing is.
     let folder = [place.path("archives")];
@@ -58,9 +58,9 @@ fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plai
     sealed_as(&place, "hcert-9.tar.age", &for_others);
     fs::copy(&sealed, place.path("archives/hcert-8.tar.age")).unwrap();
     assert_eq!(closed(&folder, &keys(&own, None)), None);
-    assert!(closed(&folder, &Keys::default()).is_some());
+    assert!(closed(&folder, &ArchiveKeys::default()).is_some());
     // With a key that archives must have, plain ones are nothing to go on from.
-    let server = Keys::of_signer(Some(sealing.signer()));
+    let server = ArchiveKeys::of_signer(Some(sealing.signer()));
     assert!(Archive::look(&plain.path, &server).unwrap_err().contains("neither encrypted nor signed"));
     // Signed by somebody else, or not at all.
     let elsewhere = Place::new();
@@ -79,7 +79,9 @@ fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plai
     fs::remove_file(place.path("archives/sealed.tar.age.json")).unwrap();
     assert!(Archive::look(&sealed, &keys(&own, None)).is_ok());
     assert!(Archive::look(&sealed, &keys(&own, Some(sealing.signer()))).unwrap_err().contains("not signed"));
-    assert!(Archive::look(&sealed, &Keys::of_signer(Some(sealing.signer()))).unwrap_err().contains("not signed"));
+    assert!(
+        Archive::look(&sealed, &ArchiveKeys::of_signer(Some(sealing.signer()))).unwrap_err().contains("not signed")
+    );
 }
 
 #[test]
@@ -90,7 +92,8 @@ fn every_changed_or_missing_byte_of_an_encrypted_archive_and_its_label_is_found(
     let sealed = sealed(&place, "sealed.tar.age", &sealing, None);
     fs::remove_file(place.path("archives/sealed.tar.age.sha256")).unwrap();
     let whole = fs::read(&sealed).unwrap();
-    let read = |keys: &Keys| Archive::look(&sealed, keys).and_then(|archive| check(&[archive], true, &mut |_| {}));
+    let read =
+        |keys: &ArchiveKeys| Archive::look(&sealed, keys).and_then(|archive| check(&[archive], true, &mut |_| {}));
     assert!(read(&keys(&own, None)).is_ok());
     let chunks = (0..whole.len()).step_by(64 * 1024).flat_map(|at| [at, at + 200, at + 220]);
     for at in chunks.chain((0..whole.len()).step_by(4_099)).filter(|at| *at < whole.len()) {
@@ -115,7 +118,7 @@ fn every_changed_or_missing_byte_of_an_encrypted_archive_and_its_label_is_found(
         let mut changed = label.clone();
         changed[at] ^= 1;
         fs::write(&path, &changed).unwrap();
-        let known = Archive::look(&sealed, &Keys::of_signer(Some(sealing.signer())));
+        let known = Archive::look(&sealed, &ArchiveKeys::of_signer(Some(sealing.signer())));
         assert!(known.is_err(), "byte {at} of the label was changed: {known:?}");
     }
 }
@@ -125,7 +128,7 @@ fn archives_go_on_from_encrypted_ones_by_their_labels() {
     let place = Place::with_history(40);
     let (own, recipient) = identity(&place, "own");
     let sealing = Sealing::open(&[recipient], &place.path("data")).unwrap().unwrap();
-    let server = Keys::of_signer(Some(sealing.signer()));
+    let server = ArchiveKeys::of_signer(Some(sealing.signer()));
     let full = Archive::look(&sealed(&place, "hcert-1.tar.age", &sealing, None), &server).unwrap();
     play(&place.engine, &place.now, &Script::new(8, 10), u64::MAX, u64::MAX);
     sealed(&place, "hcert-2.tar.age", &sealing, Some(&full));
@@ -154,10 +157,10 @@ fn what_is_no_recipient_no_identity_and_no_key_is_refused_in_words() {
         ("AGE-SECRET-KEY-1XYZ", "AGE-SECRET-KEY-1"),
     ] {
         fs::write(place.path("identity"), text).unwrap();
-        let wrong = Keys::read(&[place.path("identity")], None).unwrap_err();
+        let wrong = ArchiveKeys::read(&[place.path("identity")], None).unwrap_err();
         assert!(wrong.contains(told), "{wrong}");
     }
-    assert!(Keys::read(&[place.path("none")], None).unwrap_err().contains("none: "));
+    assert!(ArchiveKeys::read(&[place.path("none")], None).unwrap_err().contains("none: "));
     fs::write(data.join("backup-signing-key"), "no key").unwrap();
     let (_, recipient) = identity(&place, "own");
     assert!(refused(&recipient).contains("no signing key; put it back"));

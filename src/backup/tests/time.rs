@@ -4,16 +4,19 @@ use super::script::content;
 use super::*;
 use certificate::transition::Trigger;
 use certificate::{Id, Stamp, State, Version};
-use engine::{ClockDecision, Content, Import, Imported, PatientFacts, PatientWrite, Refused, Write, Written};
+use engine::{
+    AcknowledgedChange, ClockDecision, Imported, ImportedVersion, PatientFacts, PatientWrite, RefusedChange,
+    VersionContent, Write,
+};
 
 const YEARS: i64 = 10 * 365 * 86_400_000;
 
-fn create(engine: &Engine) -> Result<Written, Refused> {
+fn create(engine: &Engine) -> Result<AcknowledgedChange, RefusedChange> {
     let content = content(Trigger::Create, State::Draft, 1, 0, NOON);
     engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
 }
 
-fn update(engine: &Engine) -> Result<Written, Refused> {
+fn update(engine: &Engine) -> Result<AcknowledgedChange, RefusedChange> {
     let content = content(Trigger::Update, State::Draft, 1, 0, NOON);
     let update = Write::Update { id: Id::FIRST, content, if_match: None, base: None, rows: None };
     engine.write(update).blocking_recv().unwrap()
@@ -28,9 +31,10 @@ fn patient(engine: &Engine, name: &str) {
 }
 
 fn import(engine: &Engine, id: u64, milliseconds: i64) {
-    let Content { tail, row, .. } = content(Trigger::Create, State::Draft, 1, 0, NOON);
+    let VersionContent { tail, row, .. } = content(Trigger::Create, State::Draft, 1, 0, NOON);
     let (id, stamp) = (Id::new(id).unwrap(), Stamp::at(milliseconds));
-    let version = Import { id, version: Version::FIRST, stamp, state: State::Draft, content: Some((tail, row)) };
+    let version =
+        ImportedVersion { id, version: Version::FIRST, stamp, state: State::Draft, content: Some((tail, row)) };
     let imported = engine.import(engine.prepare_import(vec![version])).blocking_recv().unwrap().unwrap();
     assert_eq!(imported, [Imported::Stored]);
 }
@@ -50,7 +54,7 @@ fn a_restored_store_whose_time_began_again_is_healed_too() {
     assert_eq!(create(engine).unwrap().stamp.milliseconds, NOON + YEARS);
     patient(engine, "Mari");
     place.now.fetch_sub(YEARS, Ordering::SeqCst);
-    assert!(matches!(create(engine), Err(Refused::Clock(_))));
+    assert!(matches!(create(engine), Err(RefusedChange::Clock(_))));
     engine.decide_clock(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
     assert_eq!(create(engine).unwrap().stamp.milliseconds, NOON);
     assert_eq!(update(engine).unwrap().stamp.milliseconds, NOON);
@@ -142,7 +146,7 @@ fn an_archive_of_an_earlier_release_has_the_time_of_what_it_holds() {
         about["format"] = 1.into();
         about.as_object_mut().unwrap().remove("time");
     });
-    let archive = Archive::look(&earlier, &Keys::default()).unwrap();
+    let archive = Archive::look(&earlier, &ArchiveKeys::default()).unwrap();
     check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
     let (_, restored) = place.restored(&[archive], "restored", None);
     assert_eq!(restored.clock(), place.engine.clock());

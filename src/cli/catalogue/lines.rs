@@ -9,7 +9,7 @@ use fhir::outcome::{Hcert, Language, entry};
 /// One code as it is shown.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'n> {
+pub(super) struct CatalogueLine<'n> {
     /// Address of the system.
     pub(super) system: &'n str,
     #[serde(skip)]
@@ -26,10 +26,10 @@ pub(super) struct Line<'n> {
     pub(super) fault: Option<String>,
 }
 
-pub(super) fn own(names: &Names) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn own(names: &Names) -> impl Iterator<Item = CatalogueLine<'_>> {
     Hcert::ALL.iter().map(|code| {
         let entry = entry(*code);
-        Line {
+        CatalogueLine {
             system: &names.hcert_issue_system,
             name: OWN,
             code: code.code(),
@@ -42,10 +42,10 @@ pub(super) fn own(names: &Names) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-pub(super) fn reflected(names: &Names) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn reflected(names: &Names) -> impl Iterator<Item = CatalogueLine<'_>> {
     all().iter().map(|entry| {
         let chain: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
-        Line {
+        CatalogueLine {
             system: names.issue_systems.of(entry.system),
             name: entry.system.name(),
             code: &entry.code,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
 use crate::cli::log::NAMES;
 use base::log::events::ALL;
@@ -18,7 +18,7 @@ pub(super) fn page() -> String {
         // Writing to memory does not fail.
         let _ = writeln!(rows, "| `{}` | {level} | {} | {} |", event.action, event.message, event.when);
     }
-    let mut actions: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
+    let mut actions: Vec<&str> = AuditAction::ALL.iter().map(|action| action.name()).collect();
     actions.sort_unstable();
     let actions: String = actions.iter().map(|action| format!("- `{action}`\n")).collect();
     format!(

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::ways::way;
-use super::{Line, own, reflected};
+use super::{CatalogueLine, own, reflected};
 use certificate::Names;
 use fhir::outcome::Hcert;
 use fhir::outcome::reflected::{System, all};
@@ -63,7 +63,7 @@ pub(super) fn errors() -> String {
     );
     text.push_str("| Code | Status | Issue type | Text | How to see it |\n|---|---|---|---|---|\n");
     for (code, line) in Hcert::ALL.iter().zip(own(&names)) {
-        let Line { code: shown, status, issue_type, english, .. } = line;
+        let CatalogueLine { code: shown, status, issue_type, english, .. } = line;
         let _ = writeln!(text, "| {shown} | {status} | {issue_type} | {} | {} |", cell(english), piped(way(*code)));
     }
     text.push_str(CHAINS);
@@ -77,7 +77,7 @@ pub(super) fn errors() -> String {
         }
         text.push_str("\n| Code | Registry's status | Status here | Text | `x-hcert-fault` |\n|---|---|---|---|---|\n");
         for line in reflected(&names).filter(|line| line.name == system.name()) {
-            let Line { code, status, english, fault, .. } = line;
+            let CatalogueLine { code, status, english, fault, .. } = line;
             let here = if status < 500 { 400 } else { 503 };
             let fault = fault.unwrap_or_default();
             let _ = writeln!(text, "| {code} | {status} | {here} | {} | `{fault}` |", cell(english));

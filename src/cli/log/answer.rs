@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 
 use super::escape::{InJson, json_bytes};
 use super::fields;
-use super::values::Values;
+use super::values::JsonValues;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use base::trace::{Hex, Trace};
 
@@ -27,40 +27,40 @@ const ID_BYTES_MIN: usize = 8;
 
 /// Writes the line, of which the moment and the level are written already.
 pub(super) fn write(out: &mut dyn Write, written: usize, event: &Event) -> fmt::Result {
-    let mut line = Line { out, left: LOG_LINE_BYTES_MAX.saturating_sub(written + END.len()), written: Ok(()) };
+    let mut line = BoundedLine { out, left: LOG_LINE_BYTES_MAX.saturating_sub(written + END.len()), written: Ok(()) };
     let mut values =
-        Values::new(&mut line, |name| !matches!(name, "code" | "x_road_id" | "action" | "request" | "cause"));
+        JsonValues::new(&mut line, |name| !matches!(name, "code" | "x_road_id" | "action" | "request" | "cause"));
     event.record(&mut values);
     values.finish()?;
     if let Some(trace) = Trace::current() {
         write!(line, ",\"trace.id\":\"{}\"", Hex(&trace.id))?;
     }
     event.record(&mut CodeAndXRoadId(&mut line));
-    event.record(&mut Rest(&mut line));
+    event.record(&mut LineTail(&mut line));
     line.written?;
     line.out.write_str(END)
 }
 
 /// A line and the bytes that it may still take.
-struct Line<'w> {
+struct BoundedLine<'w> {
     out: &'w mut dyn Write,
     left: usize,
     written: fmt::Result,
 }
 
-impl Write for Line<'_> {
+impl Write for BoundedLine<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.left = self.left.saturating_sub(text.len());
         self.out.write_str(text)
     }
 }
 
-impl Line<'_> {
+impl BoundedLine<'_> {
     /// Writes a value in the room that is there, cut where it is longer; nothing where it would have less than `bytes_min`.
     fn text(&mut self, own: &str, value: fmt::Arguments, room: usize, bytes_min: usize) {
         let name = fields::name(own).unwrap_or(own);
         let room = room.saturating_sub(",\"\":\"\"".len() + name.len());
-        let mut length = Length(0);
+        let mut length = ValueLength(0);
         if self.written.is_err() || length.write_fmt(value).is_err() || room < length.0.min(bytes_min) {
             return;
         }
@@ -74,9 +74,9 @@ impl Line<'_> {
 }
 
 /// How many bytes a value takes.
-struct Length(usize);
+struct ValueLength(usize);
 
-impl Write for Length {
+impl Write for ValueLength {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0 += text.chars().map(json_bytes).sum::<usize>();
         Ok(())
@@ -85,7 +85,7 @@ impl Write for Length {
 
 /// Writes as many characters of a value as fit.
 struct Within<'l, 'w> {
-    line: &'l mut Line<'w>,
+    line: &'l mut BoundedLine<'w>,
     left: usize,
     is_full: bool,
 }
@@ -106,7 +106,7 @@ impl Write for Within<'_, '_> {
 }
 
 /// Codes of other systems may be of any length.
-struct CodeAndXRoadId<'l, 'w>(&'l mut Line<'w>);
+struct CodeAndXRoadId<'l, 'w>(&'l mut BoundedLine<'w>);
 
 impl Visit for CodeAndXRoadId<'_, '_> {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
@@ -122,9 +122,9 @@ impl Visit for CodeAndXRoadId<'_, '_> {
 }
 
 /// Message, action and request id, in this order; behind them the cause, which has room of its own.
-struct Rest<'l, 'w>(&'l mut Line<'w>);
+struct LineTail<'l, 'w>(&'l mut BoundedLine<'w>);
 
-impl Visit for Rest<'_, '_> {
+impl Visit for LineTail<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "message" {
             self.0.text("message", format_args!("{value:?}"), self.0.left, 0);

@@ -10,7 +10,7 @@ use super::answer;
 use super::escape::InJson;
 use super::fields::ECS_VERSION;
 use super::moment::now;
-use super::values::{Values, string};
+use super::values::{JsonValues, string};
 use base::log::ANSWERS;
 use base::trace::{Hex, Trace};
 
@@ -18,16 +18,16 @@ use base::trace::{Hex, Trace};
 const MOMENT_AND_LEVEL_BYTES: usize = "{\"@timestamp\":\"2026-11-22T08:00:00.000Z\",\"log.level\":\"\"".len();
 
 /// Writes lines as JSON.
-pub(super) struct Json {
+pub(super) struct JsonLines {
     /// What every line but those of answers says of this process.
     process: String,
 }
 
-impl Json {
-    pub(super) fn new() -> Json {
+impl JsonLines {
+    pub(super) fn new() -> JsonLines {
         let (version, id) = (env!("CARGO_PKG_VERSION"), std::process::id());
         let service = format!("\"service.name\":\"hcert\",\"service.version\":\"{version}\"");
-        Json { process: format!("\"ecs.version\":\"{ECS_VERSION}\",{service},\"process.pid\":{id}") }
+        JsonLines { process: format!("\"ecs.version\":\"{ECS_VERSION}\",{service},\"process.pid\":{id}") }
     }
 
     /// Writes one line with its end.
@@ -45,7 +45,7 @@ impl Json {
             return answer::write(out, MOMENT_AND_LEVEL_BYTES + level.len(), event);
         }
         out.write_str(",\"message\":\"")?;
-        let mut message = Message { out: &mut *out, written: Ok(()) };
+        let mut message = MessageVisitor { out: &mut *out, written: Ok(()) };
         event.record(&mut message);
         message.written?;
         // What fails is an error; what else is said tells of no attempt that could succeed.
@@ -63,7 +63,7 @@ impl Json {
         if let Some(trace) = Trace::current() {
             write!(out, ",\"trace.id\":\"{}\",\"span.id\":\"{}\"", Hex(&trace.id), Hex(&trace.span))?;
         }
-        let mut values = Values::new(&mut *out, |_| true);
+        let mut values = JsonValues::new(&mut *out, |_| true);
         event.record(&mut values);
         values.finish()?;
         out.write_str("}\n")
@@ -71,12 +71,12 @@ impl Json {
 }
 
 /// Writes what the line says, and nothing else of it.
-struct Message<'w> {
+struct MessageVisitor<'w> {
     out: &'w mut dyn Write,
     written: fmt::Result,
 }
 
-impl Visit for Message<'_> {
+impl Visit for MessageVisitor<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "message" && self.written.is_ok() {
             self.written = write!(InJson(&mut *self.out), "{value:?}");

@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, reload};
 
 use super::repeats::Repeats;
-use crate::config::Log;
+use crate::config::LogSettings;
 use base::log;
 
 static REPEATS: OnceLock<Repeats> = OnceLock::new();
@@ -18,7 +18,7 @@ static REPEATS: OnceLock<Repeats> = OnceLock::new();
 ///
 /// # Panics
 /// The process has a log already.
-pub(super) fn install<S>(writes_all: S, settings: &Log)
+pub(super) fn install<S>(writes_all: S, settings: &LogSettings)
 where
     S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync + 'static,
 {

@@ -1,6 +1,6 @@
 //! The system log: lines on stderr, as JSON for machines or in words for a terminal. It never holds personal data (Contract 7.8).
 //!
-//! Each line is formatted by the thread that logs it and written by the thread of [`Output`], so that no request waits for the reader of
+//! Each line is formatted by the thread that logs it and written by the thread of [`QueuedOutput`], so that no request waits for the reader of
 //! the log (Contract 10.1). [`flush`] waits for what is queued, at the end of the process.
 
 mod answer;
@@ -27,45 +27,45 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::limits::LOG_FLUSH_MS;
-use crate::config::{self, Log};
-use crate::output::{Importance, Output};
+use crate::config::{self, LogSettings};
+use crate::output::{Importance, QueuedOutput};
 use base::log::event;
 pub(super) use fields::NAMES;
-use json::Json;
+use json::JsonLines;
 pub(super) use level::finish;
-use text::Text;
+use text::TextLines;
 
 /// How a line is written.
-enum Format {
-    Json(Json),
-    Text(Text),
+enum LineFormat {
+    Json(JsonLines),
+    Text(TextLines),
 }
 
 /// Standard error of the service; empty in commands, which write their messages directly.
-static OUTPUT: OnceLock<Output> = OnceLock::new();
+static OUTPUT: OnceLock<QueuedOutput> = OnceLock::new();
 
 /// Lets messages of this process, and its log once that is started, wait for no reader of standard error.
 ///
 /// # Errors
 /// The thread that writes cannot be started.
-pub(super) fn open() -> io::Result<Output> {
-    let output = Output::start(io::stderr())?;
+pub(super) fn open() -> io::Result<QueuedOutput> {
+    let output = QueuedOutput::start(io::stderr())?;
     // A process that has one keeps it.
     drop(OUTPUT.set(output.clone()));
     Ok(output)
 }
 
 /// Starts the log on the output of [`open`] and lets panics write to it.
-pub(super) fn start(settings: &Log, output: &Output) {
+pub(super) fn start(settings: &LogSettings, output: &QueuedOutput) {
     let is_terminal = io::stderr().is_terminal();
     let format = match settings.format {
-        config::Format::Auto if is_terminal => Format::Text(Text { has_colours: true }),
-        config::Format::Text => Format::Text(Text { has_colours: is_terminal }),
-        config::Format::Auto | config::Format::Json => Format::Json(Json::new()),
+        config::LogFormat::Auto if is_terminal => LineFormat::Text(TextLines { has_colours: true }),
+        config::LogFormat::Text => LineFormat::Text(TextLines { has_colours: is_terminal }),
+        config::LogFormat::Auto | config::LogFormat::Json => LineFormat::Json(JsonLines::new()),
     };
     // A failed write is the output's to count. Without this the library would report it by `eprintln!`, which panics.
     let writes_all = tracing_subscriber::fmt().log_internal_errors(false).with_max_level(LevelFilter::TRACE);
-    let writes_all = writes_all.with_writer(Lines(output.clone())).event_format(format);
+    let writes_all = writes_all.with_writer(LineWriter(output.clone())).event_format(format);
     level::install(writes_all.finish(), settings);
     // `install` panics if the process has a log already.
     std::panic::set_hook(Box::new(|panic| {
@@ -95,13 +95,13 @@ pub(super) fn flush() {
     }
 }
 
-/// Makes an [`Output`] known to tracing-subscriber, which hands over each line by one write.
-struct Lines(Output);
+/// Makes a [`QueuedOutput`] known to tracing-subscriber, which hands over each line by one write.
+struct LineWriter(QueuedOutput);
 
 /// Writes one line.
-struct OneLine<'l>(&'l Output, Importance);
+struct OneLine<'l>(&'l QueuedOutput, Importance);
 
-impl<'l> MakeWriter<'l> for Lines {
+impl<'l> MakeWriter<'l> for LineWriter {
     type Writer = OneLine<'l>;
 
     fn make_writer(&'l self) -> OneLine<'l> {
@@ -125,15 +125,15 @@ impl Write for OneLine<'_> {
     }
 }
 
-impl<S, N> FormatEvent<S, N> for Format
+impl<S, N> FormatEvent<S, N> for LineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         match self {
-            Format::Json(json) => json.write(&mut writer, event),
-            Format::Text(text) => text.write(&mut writer, event),
+            LineFormat::Json(json) => json.write(&mut writer, event),
+            LineFormat::Text(text) => text.write(&mut writer, event),
         }
     }
 }

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 /// The moment, UTC, to the millisecond: `2026-11-22T08:00:00.000Z`.
 pub(super) fn now() -> impl fmt::Display {
-    struct Now(Timestamp);
-    impl fmt::Display for Now {
+    struct LogTime(Timestamp);
+    impl fmt::Display for LogTime {
         fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
             write!(formatter, "{:.3}", self.0)
         }
     }
-    Now(moment(SystemTime::now()))
+    LogTime(moment(SystemTime::now()))
 }
 
 /// A moment as four digits can show its year; earlier and later ones are brought into that range, so that no clock can stop the log.

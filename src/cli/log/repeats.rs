@@ -27,18 +27,18 @@ const LOG_REPEAT_KEYS_MAX: usize = 1_000;
 const WINDOW: Duration = Duration::from_secs(LOG_REPEAT_WINDOW_S);
 
 /// Which lines are the same, as a number.
-type Key = u64;
+type LineKey = u64;
 
 /// Lines of codes that came too late to have a number of their own.
-const OTHERS: Key = 0;
+const OTHERS: LineKey = 0;
 
 /// Decides which lines are written, and counts the others.
 #[derive(Clone, Default)]
-pub(super) struct Repeats(Arc<Shared>);
+pub(super) struct Repeats(Arc<RepeatsShared>);
 
 #[derive(Default)]
-struct Shared {
-    windows: Mutex<HashMap<Key, Window>>,
+struct RepeatsShared {
+    windows: Mutex<HashMap<LineKey, Window>>,
     /// Something was left out.
     left_out: Condvar,
     hasher: RandomState,
@@ -49,12 +49,12 @@ struct Window {
     begun: Instant,
     written: u32,
     left_out: u64,
-    of: Repeated,
+    of: RepeatSummary,
 }
 
 /// What is said of lines that were left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Repeated {
+struct RepeatSummary {
     level: Option<Level>,
     /// The message of one of them.
     message: String,
@@ -64,7 +64,7 @@ struct Repeated {
 /// Lines that were left out, and for how long.
 #[derive(Debug, PartialEq, Eq)]
 struct Summary {
-    of: Repeated,
+    of: RepeatSummary,
     count: u64,
     seconds: u64,
 }
@@ -98,19 +98,19 @@ impl Repeats {
         self.due(Instant::now() + WINDOW).into_iter().for_each(Summary::tell);
     }
 
-    fn windows(&self) -> MutexGuard<'_, HashMap<Key, Window>> {
+    fn windows(&self) -> MutexGuard<'_, HashMap<LineKey, Window>> {
         self.0.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a line is written. `of` is called for the first that is not.
-    fn admits(&self, key: Key, now: Instant, of: impl FnOnce() -> Repeated) -> bool {
+    fn admits(&self, key: LineKey, now: Instant, of: impl FnOnce() -> RepeatSummary) -> bool {
         let mut windows = self.windows();
         let is_full = windows.len() >= LOG_REPEAT_KEYS_MAX && !windows.contains_key(&key);
         if is_full {
             windows.retain(|_, window| window.left_out > 0 || now < window.begun + WINDOW);
         }
         let key = if is_full && windows.len() >= LOG_REPEAT_KEYS_MAX { OTHERS } else { key };
-        let new = || Window { begun: now, written: 0, left_out: 0, of: Repeated::default() };
+        let new = || Window { begun: now, written: 0, left_out: 0, of: RepeatSummary::default() };
         let window = windows.entry(key).or_insert_with(new);
         // What was left out is told before the next window begins.
         if window.left_out == 0 && now >= window.begun + WINDOW {
@@ -148,7 +148,7 @@ impl Repeats {
 
 impl Summary {
     fn tell(self) {
-        let Summary { of: Repeated { level, message, code }, count, seconds } = self;
+        let Summary { of: RepeatSummary { level, message, code }, count, seconds } = self;
         let code = code.as_deref();
         // The level of a line is part of its call site.
         macro_rules! line {
@@ -183,9 +183,9 @@ impl<S: Subscriber> Layer<S> for Repeats {
         }
         let key = self.0.hasher.hash_one((about.callsite(), &seen.code, seen.status)).max(OTHERS + 1);
         self.admits(key, Instant::now(), || {
-            let mut message = Message::default();
+            let mut message = MessageHash::default();
             event.record(&mut message);
-            Repeated { level: Some(*about.level()), message: message.0, code: seen.code.owned() }
+            RepeatSummary { level: Some(*about.level()), message: message.0, code: seen.code.owned() }
         })
     }
 }
@@ -193,7 +193,7 @@ impl<S: Subscriber> Layer<S> for Repeats {
 /// The values of a line that decide whether it is the same as another.
 #[derive(Default)]
 struct Seen {
-    code: Code,
+    code: ShortCode,
     status: u64,
 }
 
@@ -202,11 +202,11 @@ const CODE_BYTES_MAX: usize = 64;
 
 /// An error code, which is short; the begin of one that is not. It is on the path of every refusal, so it takes no memory of its own.
 #[derive(Default, Hash)]
-struct Code {
+struct ShortCode {
     text: smallvec::SmallVec<[u8; CODE_BYTES_MAX]>,
 }
 
-impl Code {
+impl ShortCode {
     fn owned(&self) -> Option<String> {
         (!self.text.is_empty()).then(|| String::from_utf8_lossy(&self.text).into_owned())
     }
@@ -235,9 +235,9 @@ impl Visit for Seen {
 }
 
 #[derive(Default)]
-struct Message(String);
+struct MessageHash(String);
 
-impl Visit for Message {
+impl Visit for MessageHash {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "message" {
             // Writing to memory does not fail.
@@ -256,8 +256,8 @@ impl Visit for Message {
 mod tests {
     use super::*;
 
-    fn of(code: &str) -> Repeated {
-        Repeated { level: Some(Level::INFO), message: "GET /".to_owned(), code: Some(code.to_owned()) }
+    fn of(code: &str) -> RepeatSummary {
+        RepeatSummary { level: Some(Level::INFO), message: "GET /".to_owned(), code: Some(code.to_owned()) }
     }
 
     /// What was seen: a full audit disk wrote 259315 lines, 154 MB, in six seconds.

@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::moment::moment;
 use super::*;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
-use base::log::{self, Answered, Refused};
+use base::log::{self, AnsweredRequest, RefusalReason};
 use base::trace::Trace;
 
 /// Keeps what is written, and in how many goes.
@@ -35,7 +35,7 @@ impl<'a> MakeWriter<'a> for Kept {
 }
 
 /// The lines that are written while something is done.
-fn lines(format: Format, said: impl FnOnce()) -> Vec<String> {
+fn lines(format: LineFormat, said: impl FnOnce()) -> Vec<String> {
     let kept = Kept::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(kept.clone());
     tracing::subscriber::with_default(subscriber.event_format(format).finish(), said);
@@ -44,15 +44,15 @@ fn lines(format: Format, said: impl FnOnce()) -> Vec<String> {
 }
 
 fn json_of(said: impl FnOnce()) -> Vec<Value> {
-    let lines = lines(Format::Json(Json::new()), said);
+    let lines = lines(LineFormat::Json(JsonLines::new()), said);
     lines.iter().map(|line| serde_json::from_str(line.strip_suffix('\n').unwrap()).unwrap()).collect()
 }
 
 const TRACE: Trace = Trace { id: [0xab; 16], span: [0xcd; 8], is_sampled: false };
 
 /// The line of an answer, in bytes and read.
-fn answer(about: &Answered) -> (usize, Value) {
-    let lines = lines(Format::Json(Json::new()), || {
+fn answer(about: &AnsweredRequest) -> (usize, Value) {
+    let lines = lines(LineFormat::Json(JsonLines::new()), || {
         let _entered = TRACE.enter();
         log::answered(about);
     });
@@ -62,7 +62,7 @@ fn answer(about: &Answered) -> (usize, Value) {
 
 #[test]
 fn an_answer_is_told_under_the_names_of_the_schema() {
-    let (bytes, line) = answer(&Answered {
+    let (bytes, line) = answer(&AnsweredRequest {
         method: "GET",
         route: "/Composition/{id}",
         action: Some("composition.read"),
@@ -70,7 +70,7 @@ fn an_answer_is_told_under_the_names_of_the_schema() {
         took: Duration::from_micros(1_234),
         client: Some("192.0.2.17".parse().unwrap()),
         request_id: Some("r-1"),
-        ..Answered::default()
+        ..AnsweredRequest::default()
     });
     assert!(bytes <= LOG_LINE_BYTES_MAX, "{line}");
     let expected = json!({
@@ -94,8 +94,8 @@ fn an_answer_is_told_under_the_names_of_the_schema() {
 #[test]
 fn the_line_of_an_answer_is_short_whatever_is_in_it() {
     let id = "0b7c1f3e-5d0a-4a52-9f38-6d3f5f0f6a01";
-    let refused = Refused { code: "HCERT-104".to_owned(), id: Some(id.to_owned()), cause: None };
-    let failed = Refused { cause: Some("no \"room\" ".repeat(100)), ..refused.clone() };
+    let refused = RefusalReason { code: "HCERT-104".to_owned(), id: Some(id.to_owned()), cause: None };
+    let failed = RefusalReason { cause: Some("no \"room\" ".repeat(100)), ..refused.clone() };
     let longest = "x".repeat(128);
     let nasty = "\u{1b}\"õ€\u{2028}".repeat(20);
     let addresses = ["192.0.2.17", "2001:db8:1111:2222:3333:4444:5555:6666"].map(|text| text.parse().unwrap());
@@ -103,7 +103,7 @@ fn the_line_of_an_answer_is_short_whatever_is_in_it() {
         addresses.iter().flat_map(|client| ["ee-dev-1", &longest[..64], &longest, &nasty].map(|text| (client, text)))
     {
         for (status, refused) in [(200, None), (404, Some(&refused)), (503, Some(&failed))] {
-            let (bytes, line) = answer(&Answered {
+            let (bytes, line) = answer(&AnsweredRequest {
                 method: "OPTIONS",
                 route: "/Composition/{id}/_history/{version}",
                 action: Some("composition.history-type"),
@@ -137,16 +137,16 @@ fn the_line_of_an_answer_is_short_whatever_is_in_it() {
 
 #[test]
 fn a_code_of_another_system_is_cut_where_it_would_make_a_line_long() {
-    let refused = Refused { code: "õ".repeat(200), id: Some("x".repeat(36)), cause: None };
+    let refused = RefusalReason { code: "õ".repeat(200), id: Some("x".repeat(36)), cause: None };
     let client = Some("2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap());
-    let (bytes, line) = answer(&Answered {
+    let (bytes, line) = answer(&AnsweredRequest {
         method: "OPTIONS",
         route: "/Composition",
         status: 400,
         took: Duration::from_secs(30),
         client,
         refused: Some(&refused),
-        ..Answered::default()
+        ..AnsweredRequest::default()
     });
     assert!(bytes <= LOG_LINE_BYTES_MAX, "{bytes} bytes: {line}");
     assert!(
@@ -156,12 +156,12 @@ fn a_code_of_another_system_is_cut_where_it_would_make_a_line_long() {
 
 #[test]
 fn the_level_of_an_answer_says_whose_fault_it_is() {
-    let refused = Refused { code: "HCERT-150".to_owned(), id: None, cause: Some("why".to_owned()) };
-    let fault = Refused { cause: None, ..refused.clone() };
-    let (_, line) = answer(&Answered { status: 500, refused: Some(&fault), ..Answered::default() });
+    let refused = RefusalReason { code: "HCERT-150".to_owned(), id: None, cause: Some("why".to_owned()) };
+    let fault = RefusalReason { cause: None, ..refused.clone() };
+    let (_, line) = answer(&AnsweredRequest { status: 500, refused: Some(&fault), ..AnsweredRequest::default() });
     assert_eq!(line["log.level"], "warn", "X-Road says so of a path that leads nowhere");
     for (status, level) in [(200, "info"), (404, "info"), (500, "error"), (503, "warn"), (504, "warn")] {
-        let (_, line) = answer(&Answered { status, refused: Some(&refused), ..Answered::default() });
+        let (_, line) = answer(&AnsweredRequest { status, refused: Some(&refused), ..AnsweredRequest::default() });
         assert_eq!(line["log.level"], level, "{line}");
     }
 }
@@ -185,7 +185,8 @@ fn a_line_outside_of_requests_names_no_trace() {
 
 #[test]
 fn no_name_stands_twice_in_a_line() {
-    let lines = lines(Format::Json(Json::new()), || tracing::warn!(cause = "a", problem = "b", error = %"c", "three"));
+    let lines =
+        lines(LineFormat::Json(JsonLines::new()), || tracing::warn!(cause = "a", problem = "b", error = %"c", "three"));
     assert_eq!(lines[0].matches("\"error.message\"").count(), 1, "{}", lines[0]);
     let read: Value = serde_json::from_str(&lines[0]).unwrap();
     assert_eq!((&read["hcert.problem"], &read["hcert.error"]), (&json!("b"), &json!("c")));
@@ -195,14 +196,14 @@ fn no_name_stands_twice_in_a_line() {
 fn whatever_is_said_stays_on_one_line_that_is_written_in_one_go() {
     let nasty = "a\r\nb\u{0}\u{1b}[2J\u{85}\u{2028}\"}\\";
     let say = || tracing::warn!(cause = nasty, problem = ?nasty, other = %nasty, "{nasty}");
-    let written = lines(Format::Json(Json::new()), say);
+    let written = lines(LineFormat::Json(JsonLines::new()), say);
     assert_eq!(written.len(), 1, "a line is one write");
     let read: Value = serde_json::from_str(&written[0]).unwrap();
     let whole = json!(nasty);
     for name in ["message", "error.message", "hcert.other"] {
         assert_eq!(read[name], whole, "{name}");
     }
-    for format in [Format::Json(Json::new()), Format::Text(Text { has_colours: false })] {
+    for format in [LineFormat::Json(JsonLines::new()), LineFormat::Text(TextLines { has_colours: false })] {
         let written = lines(format, say);
         let (line, end) = written[0].split_at(written[0].len() - 1);
         assert!(end == "\n" && !line.chars().any(char::is_control) && !line.contains('\u{2028}'), "{line:?}");
@@ -211,7 +212,7 @@ fn whatever_is_said_stays_on_one_line_that_is_written_in_one_go() {
 
 #[test]
 fn a_terminal_is_told_in_words() {
-    let written = lines(Format::Text(Text { has_colours: false }), || {
+    let written = lines(LineFormat::Text(TextLines { has_colours: false }), || {
         let _entered = TRACE.enter();
         tracing::warn!(problem = "no room left", count = 2, at = "here", "it fails");
     });

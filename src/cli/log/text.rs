@@ -10,11 +10,11 @@ use super::moment::now;
 use base::trace::{Hex, Trace};
 
 /// Writes lines in words.
-pub(super) struct Text {
+pub(super) struct TextLines {
     pub has_colours: bool,
 }
 
-impl Text {
+impl TextLines {
     /// Writes one line with its end: moment, level, what is said, its values, the trace.
     pub(super) fn write(&self, out: &mut dyn Write, event: &Event) -> fmt::Result {
         let about = event.metadata();
@@ -33,7 +33,7 @@ impl Text {
         InText(&mut *out).write_str(about.target())?;
         out.write_str(": ")?;
         for is_message in [true, false] {
-            let mut values = Values { out: &mut *out, is_message, written: Ok(()) };
+            let mut values = TextValues { out: &mut *out, is_message, written: Ok(()) };
             event.record(&mut values);
             values.written?;
         }
@@ -45,13 +45,13 @@ impl Text {
 }
 
 /// Writes what is said, or the values behind it.
-struct Values<'w> {
+struct TextValues<'w> {
     out: &'w mut dyn Write,
     is_message: bool,
     written: fmt::Result,
 }
 
-impl Values<'_> {
+impl TextValues<'_> {
     fn value(&mut self, field: &Field, text: &str) -> fmt::Result {
         if self.is_message {
             return InText(&mut *self.out).write_str(text);
@@ -72,7 +72,7 @@ impl Values<'_> {
     }
 }
 
-impl Visit for Values<'_> {
+impl Visit for TextValues<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if (field.name() == "message") == self.is_message && self.written.is_ok() {
             self.written = self.value(field, &format!("{value:?}"));

@@ -8,7 +8,7 @@ use super::escape::InJson;
 use super::fields::{self, OWN};
 
 /// Writes all else, or some of it.
-pub(super) struct Values<'w> {
+pub(super) struct JsonValues<'w> {
     out: &'w mut dyn Write,
     is_wanted: fn(&str) -> bool,
     /// Which names of the schema were written: an object has none of them twice.
@@ -16,10 +16,10 @@ pub(super) struct Values<'w> {
     written: fmt::Result,
 }
 
-impl<'w> Values<'w> {
+impl<'w> JsonValues<'w> {
     /// Writes the values whose own names are wanted.
-    pub(super) fn new(out: &'w mut dyn Write, is_wanted: fn(&str) -> bool) -> Values<'w> {
-        Values { out, is_wanted, named: [false; fields::NAMES.len()], written: Ok(()) }
+    pub(super) fn new(out: &'w mut dyn Write, is_wanted: fn(&str) -> bool) -> JsonValues<'w> {
+        JsonValues { out, is_wanted, named: [false; fields::NAMES.len()], written: Ok(()) }
     }
 
     /// Whether all of them could be written.
@@ -51,7 +51,7 @@ impl<'w> Values<'w> {
     }
 }
 
-impl Visit for Values<'_> {
+impl Visit for JsonValues<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.value(field, |out| {
             out.write_char('"')?;

@@ -131,7 +131,7 @@ fn control_frames_are_bounded_but_for_those_that_requests_and_answers_need() {
 #[tokio::test]
 async fn each_read_ends_behind_a_header_block_and_the_next_one_waits_for_its_reader() {
     let (mut client, server) = duplex(64 * 1024);
-    let load: Arc<Load> = Arc::default();
+    let load: Arc<LoadCounters> = Arc::default();
     let mut frames = Frames::new(server, Arc::clone(&load));
     let first = [PREFACE.to_vec(), head(1, &[0x82; 5])].concat();
     let second = [frame(DATA, 0, 1, b"{}"), head(3, &[0x82; 6])].concat();
@@ -161,7 +161,7 @@ async fn each_read_ends_behind_a_header_block_and_the_next_one_waits_for_its_rea
 #[tokio::test]
 async fn what_is_beyond_the_bounds_is_never_read_and_is_counted() {
     let (mut client, server) = duplex(64 * 1024);
-    let load: Arc<Load> = Arc::default();
+    let load: Arc<LoadCounters> = Arc::default();
     let mut frames = Frames::new(server, Arc::clone(&load));
     client.write_all(&[PREFACE.to_vec(), head(1, &[0x82; 1_000])].concat()).await.unwrap();
     let mut buffer = vec![0; 64 * 1024];

@@ -17,24 +17,24 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::http::tests::{StandIn, ok, server_with, settings};
-use crate::http::{Load, Settings};
+use crate::http::{HttpSettings, LoadCounters};
 
 struct Running {
     address: SocketAddr,
-    load: Arc<Load>,
+    load: Arc<LoadCounters>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 const SILENCE: Duration = Duration::from_millis(300);
 
-async fn start(change: impl FnOnce(&mut Settings)) -> Running {
-    let mut settings = Settings { header_timeout: SILENCE, body_timeout: SILENCE, ..settings() };
+async fn start(change: impl FnOnce(&mut HttpSettings)) -> Running {
+    let mut settings = HttpSettings { header_timeout: SILENCE, body_timeout: SILENCE, ..settings() };
     change(&mut settings);
     start_with(server_with(settings, Box::new(ok))).await
 }
 
-async fn start_with<R: Run>(server: Arc<Server<R>>) -> Running {
+async fn start_with<R: Interactions>(server: Arc<HttpServer<R>>) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let load = Arc::clone(server.load());
@@ -188,7 +188,7 @@ async fn http_2_is_spoken_by_prior_knowledge() {
 async fn a_unix_socket_is_served_by_the_same_code() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hcert.sock");
-    let server: Arc<Server<StandIn>> = server_with(settings(), Box::new(ok));
+    let server: Arc<HttpServer<StandIn>> = server_with(settings(), Box::new(ok));
     let task = tokio::spawn(serve(UnixListener::bind(&path).unwrap(), server, std::future::pending()));
     let mut stream = UnixStream::connect(&path).await.unwrap();
     stream.write_all(LAST).await.unwrap();
@@ -214,8 +214,8 @@ async fn whoever_is_idle_longest_makes_room_for_a_newcomer() {
 
 #[tokio::test]
 async fn where_all_are_at_work_a_newcomer_is_told_so_at_once() {
-    let settings = Settings { connections_max: 1, ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(5)), settings)).await;
+    let settings = HttpSettings { connections_max: 1, ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_secs(5)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
@@ -231,8 +231,8 @@ async fn where_all_are_at_work_a_newcomer_is_told_so_at_once() {
 
 #[tokio::test]
 async fn refusals_are_bounded_and_never_hold_up_others() {
-    let settings = Settings { connections_max: 1, ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let settings = HttpSettings { connections_max: 1, ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_secs(600)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
@@ -263,8 +263,8 @@ async fn one_address_cannot_take_all_places() {
 
 #[tokio::test]
 async fn one_address_cannot_have_all_requests() {
-    let settings = Settings { uncounted: Vec::new(), requests_per_address_max: 1, ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let settings = HttpSettings { uncounted: Vec::new(), requests_per_address_max: 1, ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_secs(600)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
@@ -276,8 +276,8 @@ async fn one_address_cannot_have_all_requests() {
 
 #[tokio::test]
 async fn a_request_too_many_is_told_to_come_back() {
-    let settings = Settings { requests_max: 1, ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let settings = HttpSettings { requests_max: 1, ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_secs(600)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
@@ -290,8 +290,8 @@ async fn a_request_too_many_is_told_to_come_back() {
 
 #[tokio::test]
 async fn what_only_reads_is_given_up_after_its_time_and_what_writes_is_not() {
-    let settings = Settings { request_timeout: Duration::from_millis(50), ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_millis(200)), settings)).await;
+    let settings = HttpSettings { request_timeout: Duration::from_millis(50), ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_millis(200)), settings)).await;
     let text = running.exchange(LAST).await;
     assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("HCERT-234"), "{text}");
     assert_eq!(running.load.requests_given_up.load(Ordering::Relaxed), 1);
@@ -305,7 +305,7 @@ async fn a_client_that_never_reads_its_answer_loses_its_place() {
         let body = vec![b'x'; 16 * 1024 * 1024];
         Ok(crate::interaction::Answer { status: 200, body, ..crate::interaction::Answer::default() })
     };
-    let settings = Settings { write_timeout: SILENCE, ..settings() };
+    let settings = HttpSettings { write_timeout: SILENCE, ..settings() };
     let running = start_with(server_with(settings, Box::new(large))).await;
     let mut stream = running.connect().await;
     stream.write_all(GET).await.unwrap();
@@ -356,11 +356,11 @@ async fn other_transfer_codings_than_chunked_are_not_implemented() {
 
 struct Slow(Duration);
 
-impl Run for Slow {
+impl Interactions for Slow {
     async fn run(
         &self,
         interaction: crate::interaction::Interaction,
-        _: crate::interaction::Context,
+        _: crate::interaction::RequestContext,
         _: Vec<u8>,
     ) -> Result<crate::interaction::Answer, fhir::outcome::Outcome> {
         sleep(self.0).await;
@@ -370,7 +370,7 @@ impl Run for Slow {
 
 #[tokio::test]
 async fn a_stop_finishes_what_is_under_way_and_takes_nothing_new() {
-    let running = start_with(Server::new(Slow(Duration::from_millis(200)), settings())).await;
+    let running = start_with(HttpServer::new(Slow(Duration::from_millis(200)), settings())).await;
     let mut idle = running.connect().await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
@@ -384,8 +384,8 @@ async fn a_stop_finishes_what_is_under_way_and_takes_nothing_new() {
 
 #[tokio::test]
 async fn a_stop_does_not_wait_longer_than_its_deadline() {
-    let settings = Settings { drain_timeout: Duration::from_millis(100), ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(60)), settings)).await;
+    let settings = HttpSettings { drain_timeout: Duration::from_millis(100), ..settings() };
+    let running = start_with(HttpServer::new(Slow(Duration::from_secs(60)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     sleep(Duration::from_millis(50)).await;
@@ -396,7 +396,7 @@ async fn a_stop_does_not_wait_longer_than_its_deadline() {
 
 #[tokio::test]
 async fn a_client_that_has_said_all_it_wants_to_say_still_gets_its_answer() {
-    let running = start_with(Server::new(Slow(Duration::from_millis(50)), settings())).await;
+    let running = start_with(HttpServer::new(Slow(Duration::from_millis(50)), settings())).await;
     for request in [GET, b"DELETE /fhir/Composition/7 HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
         let mut stream = running.connect().await;
         stream.write_all(request).await.unwrap();

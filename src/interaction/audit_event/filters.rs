@@ -6,13 +6,14 @@
 use std::ops::RangeInclusive;
 
 use crate::audit::{
-    Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system, identifier,
+    Agent, AuditAction, AuditedEntity, EventFilter, EventOrder, RESTFUL, Result as AuditResult, SEVERITY,
+    action_system, identifier,
 };
 use certificate::search::issue;
 use certificate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
 use certificate::search::reference::{comparable, is_id};
-use certificate::search::request::{Filters, Repeated, Sent, Settings};
-use certificate::search::value::{Token, split, unescape};
+use certificate::search::request::{Filters, LinkForm, ReadingLimits, SentParameter};
+use certificate::search::value::{SearchToken, split, unescape};
 use certificate::{Id, Version};
 use fhir::date_time;
 use fhir::outcome::Issue;
@@ -64,14 +65,14 @@ const SEVERITIES: [&str; 5] = ["success", "information", "warning", "error", "fa
 
 /// The conditions of a search and its order.
 pub(super) struct AuditFilters<'a> {
-    pub wanted: Wanted,
-    pub order: Order,
-    settings: &'a Settings<'a>,
+    pub wanted: EventFilter,
+    pub order: EventOrder,
+    settings: &'a ReadingLimits<'a>,
 }
 
 impl<'a> AuditFilters<'a> {
-    pub(super) fn new(settings: &'a Settings<'a>) -> AuditFilters<'a> {
-        AuditFilters { wanted: Wanted::default(), order: Order::NewestFirst, settings }
+    pub(super) fn new(settings: &'a ReadingLimits<'a>) -> AuditFilters<'a> {
+        AuditFilters { wanted: EventFilter::default(), order: EventOrder::NewestFirst, settings }
     }
 
     /// `Type/id` of a reference to this server, or another address as it is.
@@ -125,32 +126,34 @@ impl<'a> AuditFilters<'a> {
         })
     }
 
-    fn actions_of_letter(text: &str) -> Option<Vec<Action>> {
-        let with = |letter: &str| Action::ALL.iter().copied().filter(|action| action.letter() == letter).collect();
-        match Token::parse(text)? {
-            Token::Code(code) | Token::CodeWithoutSystem(code) if LETTERS.contains(&code.as_str()) => Some(with(&code)),
-            Token::Code(code) => Action::parse(&code).map(|action| vec![action]),
-            Token::SystemCode(system, code) if system == LETTER_SYSTEM => Some(with(&code)),
-            Token::System(system) if system == LETTER_SYSTEM => Some(Action::ALL.to_vec()),
-            Token::SystemCode(..) | Token::System(_) => Some(Vec::new()),
-            Token::CodeWithoutSystem(_) => None,
+    fn actions_of_letter(text: &str) -> Option<Vec<AuditAction>> {
+        let with = |letter: &str| AuditAction::ALL.iter().copied().filter(|action| action.letter() == letter).collect();
+        match SearchToken::parse(text)? {
+            SearchToken::Code(code) | SearchToken::CodeWithoutSystem(code) if LETTERS.contains(&code.as_str()) => {
+                Some(with(&code))
+            }
+            SearchToken::Code(code) => AuditAction::parse(&code).map(|action| vec![action]),
+            SearchToken::SystemCode(system, code) if system == LETTER_SYSTEM => Some(with(&code)),
+            SearchToken::System(system) if system == LETTER_SYSTEM => Some(AuditAction::ALL.to_vec()),
+            SearchToken::SystemCode(..) | SearchToken::System(_) => Some(Vec::new()),
+            SearchToken::CodeWithoutSystem(_) => None,
         }
     }
 
-    fn actions_of_code(&self, text: &str) -> Option<Vec<Action>> {
-        let token = Token::parse(text)?;
+    fn actions_of_code(&self, text: &str) -> Option<Vec<AuditAction>> {
+        let token = SearchToken::parse(text)?;
         let own_system = action_system(self.settings.names);
-        let is_meant = |action: &&Action| {
+        let is_meant = |action: &&AuditAction| {
             let own = (own_system.as_str(), action.name());
             let codings = [Some(own), action.interaction().map(|interaction| (RESTFUL, interaction))];
             codings.into_iter().flatten().any(|(system, code)| match &token {
-                Token::Code(asked) => asked == code,
-                Token::SystemCode(asked_system, asked) => asked_system == system && asked == code,
-                Token::System(asked_system) => asked_system == system,
-                Token::CodeWithoutSystem(_) => false,
+                SearchToken::Code(asked) => asked == code,
+                SearchToken::SystemCode(asked_system, asked) => asked_system == system && asked == code,
+                SearchToken::System(asked_system) => asked_system == system,
+                SearchToken::CodeWithoutSystem(_) => false,
             })
         };
-        Some(Action::ALL.iter().filter(is_meant).copied().collect())
+        Some(AuditAction::ALL.iter().filter(is_meant).copied().collect())
     }
 }
 
@@ -161,7 +164,7 @@ impl Filters for AuditFilters<'_> {
     const PARAMETERS: &'static [Parameter<AuditLooks>] = PARAMETERS;
     const SORT_KEYS: &'static [(&'static str, ())] = &[("date", ())];
 
-    fn filter(&mut self, found: Sent<AuditLooks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>> {
+    fn filter(&mut self, found: SentParameter<AuditLooks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
         match (found.0.looks, found.1) {
             (AuditLooks::Entity, _) => {
                 let entities = any(name, value, "Composition/1 or Patient/200", |part| self.entities(part))?;
@@ -201,11 +204,12 @@ impl Filters for AuditFilters<'_> {
                 );
             }
         }
-        Ok(Repeated::Value)
+        Ok(LinkForm::Value)
     }
 
     fn sort(&mut self, keys: Vec<((), bool)>) {
-        self.order = if keys.iter().any(|(_, descends)| *descends) { Order::NewestFirst } else { Order::OldestFirst };
+        self.order =
+            if keys.iter().any(|(_, descends)| *descends) { EventOrder::NewestFirst } else { EventOrder::OldestFirst };
     }
 }
 
@@ -234,22 +238,22 @@ fn any<T>(
 
 /// A person by an identifier; one without a system is a personal code.
 fn person_with_identifier(text: &str) -> Option<Vec<String>> {
-    Some(match Token::parse(text)? {
-        Token::SystemCode(system, value) => vec![identifier(Some(&system), &value)],
-        Token::Code(value) => vec![value],
-        Token::CodeWithoutSystem(value) => vec![identifier(Some(""), &value)],
-        Token::System(_) => return None,
+    Some(match SearchToken::parse(text)? {
+        SearchToken::SystemCode(system, value) => vec![identifier(Some(&system), &value)],
+        SearchToken::Code(value) => vec![value],
+        SearchToken::CodeWithoutSystem(value) => vec![identifier(Some(""), &value)],
+        SearchToken::System(_) => return None,
     })
 }
 
 /// Callers by the identifiers of persons and of institutions, whatever the namespace of these.
 fn agents_with_identifier(text: &str) -> Option<Vec<Agent>> {
-    Some(match Token::parse(text)? {
-        Token::Code(code) => vec![Agent::Person(code.clone()), Agent::Organization(code)],
-        Token::SystemCode(system, code) if system.ends_with("/pid/est/ni") => vec![Agent::Person(code)],
-        Token::SystemCode(system, code) if system.ends_with("/org/est/br") => vec![Agent::Organization(code)],
-        Token::SystemCode(..) | Token::CodeWithoutSystem(_) => Vec::new(),
-        Token::System(_) => return None,
+    Some(match SearchToken::parse(text)? {
+        SearchToken::Code(code) => vec![Agent::Person(code.clone()), Agent::Organization(code)],
+        SearchToken::SystemCode(system, code) if system.ends_with("/pid/est/ni") => vec![Agent::Person(code)],
+        SearchToken::SystemCode(system, code) if system.ends_with("/org/est/br") => vec![Agent::Organization(code)],
+        SearchToken::SystemCode(..) | SearchToken::CodeWithoutSystem(_) => Vec::new(),
+        SearchToken::System(_) => return None,
     })
 }
 
@@ -260,13 +264,17 @@ fn results(text: &str) -> Option<Vec<AuditResult>> {
         // The codes of HL7 that no event has.
         _ => Vec::new(),
     };
-    Some(match Token::parse(text)? {
-        Token::Code(code) | Token::CodeWithoutSystem(code) if SEVERITIES.contains(&code.as_str()) => severity(&code),
-        Token::SystemCode(system, code) if system == SEVERITY => severity(&code),
-        Token::System(system) if system == SEVERITY => vec![AuditResult::Refused(false), AuditResult::Refused(true)],
-        Token::SystemCode(..) | Token::System(_) => Vec::new(),
-        Token::CodeWithoutSystem(_) => return None,
-        Token::Code(code) => vec![match code.as_str() {
+    Some(match SearchToken::parse(text)? {
+        SearchToken::Code(code) | SearchToken::CodeWithoutSystem(code) if SEVERITIES.contains(&code.as_str()) => {
+            severity(&code)
+        }
+        SearchToken::SystemCode(system, code) if system == SEVERITY => severity(&code),
+        SearchToken::System(system) if system == SEVERITY => {
+            vec![AuditResult::Refused(false), AuditResult::Refused(true)]
+        }
+        SearchToken::SystemCode(..) | SearchToken::System(_) => Vec::new(),
+        SearchToken::CodeWithoutSystem(_) => return None,
+        SearchToken::Code(code) => vec![match code.as_str() {
             "refused" => AuditResult::Refused(true),
             _ if code.starts_with("HCERT-") => AuditResult::Code(code),
             _ => {
@@ -299,13 +307,13 @@ mod tests {
     use super::*;
     use certificate::Names;
     use certificate::search::paging::Counts;
-    use certificate::search::request::Request;
+    use certificate::search::request::SearchRequest;
     use certificate::search::seal::SealKey;
     use fhir::outcome::Hcert;
 
-    fn read(parameters: &[(&str, &str)]) -> Result<(Wanted, Order), Hcert> {
+    fn read(parameters: &[(&str, &str)]) -> Result<(EventFilter, EventOrder), Hcert> {
         let (names, seal) = (Names::default(), SealKey::new(&[7; 32]));
-        let settings = Settings {
+        let settings = ReadingLimits {
             base_url: "https://a.ee/fhir",
             names: &names,
             count: Counts::default(),
@@ -320,7 +328,7 @@ mod tests {
         let parameters: Vec<(String, String)> =
             parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut filters = AuditFilters::new(&settings);
-        Request::read(&parameters, &settings, &mut filters).map_err(|outcome| outcome.leading())?;
+        SearchRequest::read(&parameters, &settings, &mut filters).map_err(|outcome| outcome.leading())?;
         Ok((filters.wanted, filters.order))
     }
 
@@ -345,20 +353,23 @@ mod tests {
         assert_eq!(wanted.patients, [["200"]]);
         let organization = Agent::Organization("90006399".to_owned());
         assert_eq!(wanted.agents, [[Agent::Person("47101010033".to_owned())], [organization]]);
-        assert_eq!(wanted.actions, [vec![Action::CompositionRead, Action::ConsentSet]]);
+        assert_eq!(wanted.actions, [vec![AuditAction::CompositionRead, AuditAction::ConsentSet]]);
         assert_eq!(wanted.outcomes, [vec![AuditResult::Refused(true), AuditResult::Code("HCERT-179".to_owned())]]);
         assert_eq!(wanted.span(), date_time::search_span("2026-11-01").unwrap().low..=i64::MAX);
-        assert_eq!(order, Order::OldestFirst);
+        assert_eq!(order, EventOrder::OldestFirst);
     }
 
     #[test]
     fn codes_of_hl7_stand_for_what_they_mean() {
         let actions = |name, value| read(&[(name, value)]).unwrap().0.actions.remove(0);
-        assert!(actions("action", "C").contains(&Action::CompositionCreate));
+        assert!(actions("action", "C").contains(&AuditAction::CompositionCreate));
         assert_eq!(actions("action", "http://hl7.org/fhir/audit-event-action|C"), actions("action", "C"));
-        assert_eq!(actions("action", "http://hl7.org/fhir/audit-event-action|"), Action::ALL);
-        assert_eq!(actions("code", "http://hl7.org/fhir/restful-interaction|create"), [Action::CompositionCreate]);
-        assert_eq!(actions("code", "https://fhir.ee/hcert/CodeSystem/audit-action|consent.get"), [Action::ConsentGet]);
+        assert_eq!(actions("action", "http://hl7.org/fhir/audit-event-action|"), AuditAction::ALL);
+        assert_eq!(actions("code", "http://hl7.org/fhir/restful-interaction|create"), [AuditAction::CompositionCreate]);
+        assert_eq!(
+            actions("code", "https://fhir.ee/hcert/CodeSystem/audit-action|consent.get"),
+            [AuditAction::ConsentGet]
+        );
         let results = |value| read(&[("outcome", value)]).unwrap().0.outcomes.remove(0);
         assert_eq!(results("http://hl7.org/fhir/issue-severity|error"), [AuditResult::Refused(true)]);
         assert_eq!(results("success"), [AuditResult::Refused(false)]);

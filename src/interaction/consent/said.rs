@@ -1,8 +1,8 @@
 //! The body of `$set-consent`: what is to hold for doctors, for representatives, or for both. Contract 7.6.
 
 use super::super::asked::{members_of, missing, of_another_type, repeated};
-use super::super::context::Context;
-use certificate::Access;
+use super::super::context::RequestContext;
+use certificate::Openness;
 use fhir::json::{self, Json};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -14,17 +14,17 @@ pub const REPRESENTATIVE: &str = "representative";
 
 /// What a body says; at least one of them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    pub doctor: Option<Access>,
-    pub representative: Option<Access>,
+pub struct ConsentBody {
+    pub doctor: Option<Openness>,
+    pub representative: Option<Openness>,
 }
 
 /// Reads one or both parameters, each once and as `valueString`. They stand in the body only: an address is no place for a consent.
-pub fn said(context: &Context, body: &[u8]) -> Result<Said, Outcome> {
+pub fn said(context: &RequestContext, body: &[u8]) -> Result<ConsentBody, Outcome> {
     // What begins so shapes the answer.
     let in_address = context.parameters.iter().filter(|(name, _)| !name.starts_with('_'));
     let mut issues: Vec<Issue> = in_address.map(|(name, _)| unknown(name).at(format!("http.{name}"))).collect();
-    let mut said = Said::default();
+    let mut said = ConsentBody::default();
     let mut json = json::parse(body)?;
     shape::expect(&mut json, "Parameters")?;
     for (at, parameter) in json.items("parameter").iter().enumerate() {
@@ -47,17 +47,17 @@ pub fn said(context: &Context, body: &[u8]) -> Result<Said, Outcome> {
     issues.truncate(BODY_ISSUES_MAX);
     match issues.is_empty() {
         false => Err(issues.into()),
-        true if said == Said::default() => Err(missing("doctor, representative or both, each open or closed")),
+        true if said == ConsentBody::default() => Err(missing("doctor, representative or both, each open or closed")),
         true => Ok(said),
     }
 }
 
 /// The value of a parameter, which has a `valueString` and nothing else beside its name.
-fn access(name: &'static str, parameter: &Json) -> Result<Access, Issue> {
+fn access(name: &'static str, parameter: &Json) -> Result<Openness, Issue> {
     const EXPECTED: &str = "open or closed, as valueString";
     let members = members_of(parameter);
     match parameter.text("valueString").filter(|_| members == "valueString") {
-        Some(text) => Access::parse(text).ok_or_else(|| {
+        Some(text) => Openness::parse(text).ok_or_else(|| {
             let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", text.to_owned());
             issue.with("expected", EXPECTED)
         }),

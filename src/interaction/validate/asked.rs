@@ -1,8 +1,8 @@
 //! What a request to `$validate` asks for: from the query, from Parameters, or from a body that is the certificate itself.
 
 use super::super::asked::{members_of, of_another_type, repeated};
-use super::super::context::Context;
-use fhir::json::{self, Json, Read};
+use super::super::context::RequestContext;
+use fhir::json::{self, Json, ReadJson};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
 use fhir::shape;
@@ -18,7 +18,7 @@ pub enum Mode {
 }
 
 /// What a request asks to be validated.
-pub struct Asked<'b> {
+pub struct ValidateRequest<'b> {
     pub mode: Option<Mode>,
     pub profile: Option<String>,
     pub resource: Option<Json<'b>>,
@@ -27,15 +27,15 @@ pub struct Asked<'b> {
 }
 
 /// Reads the request. The inner error is a body that cannot be read.
-pub fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, Outcome>, Outcome> {
-    let mut asked = Asked { mode: None, profile: None, resource: None, problems: Problems::default() };
+pub fn asked<'b>(context: &RequestContext, body: &'b [u8]) -> Result<Result<ValidateRequest<'b>, Outcome>, Outcome> {
+    let mut asked = ValidateRequest { mode: None, profile: None, resource: None, problems: Problems::default() };
     let mut issues = Vec::new();
     for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
         asked.take(name, value, format!("http.{name}"), &mut issues);
     }
     issues.truncate(BODY_ISSUES_MAX);
     if !body.is_empty() {
-        let Read { value, problems, .. } = match json::parse_with_problems(body) {
+        let ReadJson { value, problems, .. } = match json::parse_with_problems(body) {
             Ok(read) => read,
             Err(unreadable) => return if issues.is_empty() { Ok(Err(unreadable)) } else { Err(issues.into()) },
         };
@@ -49,7 +49,7 @@ pub fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, 
     if issues.is_empty() { Ok(Ok(asked)) } else { Err(issues.into()) }
 }
 
-impl<'b> Asked<'b> {
+impl<'b> ValidateRequest<'b> {
     fn take(&mut self, name: &str, value: &str, place: String, issues: &mut Vec<Issue>) {
         let wrong = |expected: &'static str| {
             let issue = Issue::new(Hcert::OperationParameterWrong).with("value", value.to_owned());
@@ -122,10 +122,10 @@ mod tests {
     fn an_answer_stays_short_however_many_parameters_are_wrong() {
         let parameters = vec![r#"{"name":"a"}"#; 10 * BODY_ISSUES_MAX].join(",");
         let body = format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#);
-        let Err(refused) = asked(&Context::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
+        let Err(refused) = asked(&RequestContext::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
         assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
         let parameters = vec![("a".to_owned(), String::new()); 10 * BODY_ISSUES_MAX];
-        let Err(refused) = asked(&Context { parameters, ..Context::default() }, b"{") else {
+        let Err(refused) = asked(&RequestContext { parameters, ..RequestContext::default() }, b"{") else {
             panic!("nobody knows 'a'")
         };
         assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);

@@ -1,22 +1,22 @@
 //! Backups by the clock.
 
 use crate::backup;
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use engine::Clock;
 
 /// Watches backups.
-pub struct Backup {
+pub struct BackupPart {
     /// How they go; nothing where the settings name no folder for them.
-    pub status: Option<Box<dyn Fn() -> backup::Status + Send + Sync>>,
+    pub status: Option<Box<dyn Fn() -> backup::ScheduleStatus + Send + Sync>>,
     pub every_minutes: u64,
     pub clock: Clock,
 }
 
-impl Watched for Backup {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for BackupPart {
+    fn look(&self, told: &mut PartReports) {
         let Some(status) = &self.status else {
             let words = "No backups are taken by the clock: backup.folder is not set.";
-            return told.add(Part::new("backup", Status::Ok, words));
+            return told.add(HealthPart::new("backup", HealthStatus::Ok, words));
         };
         let (status, now) = (status(), (self.clock)());
         told.add(part(&status, self.every_minutes, now));
@@ -36,20 +36,24 @@ fn age_ms(last: i64, now: i64) -> u64 {
 }
 
 /// One that is late by as long as lies between two was missed.
-pub(crate) fn part(status: &backup::Status, every_minutes: u64, now: i64) -> Part {
+pub(crate) fn part(status: &backup::ScheduleStatus, every_minutes: u64, now: i64) -> HealthPart {
     let Some(last) = status.last_ok else {
         return match &status.last_problem {
-            Some(problem) => Part::new("backup", Status::Degraded, format!("No backup could be taken yet. {problem}")),
-            None => Part::new("backup", Status::Ok, "The first backup is on its way."),
+            Some(problem) => {
+                HealthPart::new("backup", HealthStatus::Degraded, format!("No backup could be taken yet. {problem}"))
+            }
+            None => HealthPart::new("backup", HealthStatus::Ok, "The first backup is on its way."),
         };
     };
     let age_ms = age_ms(last, now);
     let part = match &status.last_problem {
-        Some(problem) => Part::new("backup", Status::Degraded, format!("The last try of a backup failed. {problem}")),
-        None if age_ms > every_minutes.saturating_mul(2 * 60_000) => {
-            Part::new("backup", Status::Degraded, "The last backup is older than two of them lie apart.")
+        Some(problem) => {
+            HealthPart::new("backup", HealthStatus::Degraded, format!("The last try of a backup failed. {problem}"))
         }
-        None => Part::new("backup", Status::Ok, "Backups are taken."),
+        None if age_ms > every_minutes.saturating_mul(2 * 60_000) => {
+            HealthPart::new("backup", HealthStatus::Degraded, "The last backup is older than two of them lie apart.")
+        }
+        None => HealthPart::new("backup", HealthStatus::Ok, "Backups are taken."),
     };
     part.with("last_ms", u64::try_from(last).unwrap_or(0))
         .with("age_s", age_ms / 1000)

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use engine::{ClockProblem, ClockState, Engine};
 
 /// Watches the clock as the engine judges it.
-pub struct Clock(pub Arc<Engine>);
+pub struct ClockPart(pub Arc<Engine>);
 
-impl Watched for Clock {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for ClockPart {
+    fn look(&self, told: &mut PartReports) {
         let state = self.0.clock();
         told.add(part(&state));
         let readings = &mut told.readings;
@@ -31,19 +31,19 @@ fn behind_ms(state: &ClockState) -> i64 {
     state.newest.map_or(0, |newest| newest.saturating_sub(state.at).max(0))
 }
 
-pub(crate) fn part(state: &ClockState) -> Part {
+pub(crate) fn part(state: &ClockState) -> HealthPart {
     let part = match &state.problem {
         Some(problem) => {
             let words = format!(
                 "Changes are refused, since {problem}; reads go on. Set the clock right, or decide with hcert clock accept or reset."
             );
-            Part::new("clock", Status::Down, words)
+            HealthPart::new("clock", HealthStatus::Down, words)
         }
         None if state.is_accepted => {
             let words = "The clock is behind the newest time stamp, and an operator has accepted that: all changes get that time stamp.";
-            Part::new("clock", Status::Degraded, words)
+            HealthPart::new("clock", HealthStatus::Degraded, words)
         }
-        None => Part::new("clock", Status::Ok, "The clock is believed."),
+        None => HealthPart::new("clock", HealthStatus::Ok, "The clock is believed."),
     };
     let ms = |value: i64| u64::try_from(value).unwrap_or(0);
     part.with("at_ms", ms(state.at))

@@ -1,6 +1,6 @@
 //! Whether the limit of open files leaves room for the connections of the settings.
 
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 
 /// The service does not start where the limit of open files leaves fewer connections than this, or than the setting.
 const CONNECTIONS_FITTING_MIN: usize = 16;
@@ -30,22 +30,22 @@ impl Connections {
     }
 }
 
-impl Watched for Connections {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for Connections {
+    fn look(&self, told: &mut PartReports) {
         told.add(part(self));
     }
 }
 
 /// The part `connections`.
-pub(crate) fn part(Connections { wanted, fitting }: &Connections) -> Part {
+pub(crate) fn part(Connections { wanted, fitting }: &Connections) -> HealthPart {
     let (status, words) = match fitting < wanted {
         true => {
             let words = format!("The limit of open files allows {fitting} of {wanted} connections. Raise LimitNOFILE.");
-            (Status::Degraded, words)
+            (HealthStatus::Degraded, words)
         }
-        false => (Status::Ok, "The limit of open files allows all connections of the settings.".to_owned()),
+        false => (HealthStatus::Ok, "The limit of open files allows all connections of the settings.".to_owned()),
     };
-    Part::new("connections", status, words).with("connections_max", *fitting as u64)
+    HealthPart::new("connections", status, words).with("connections_max", *fitting as u64)
 }
 
 #[cfg(test)]
@@ -55,12 +55,12 @@ mod tests {
     #[test]
     fn a_limit_that_allows_fewer_connections_is_told_and_one_that_allows_hardly_any_refuses_the_start() {
         for (wanted, fitting, status, starts) in [
-            (1024, 1024, Status::Ok, true),
-            (1024, 1023, Status::Degraded, true),
-            (1024, CONNECTIONS_FITTING_MIN, Status::Degraded, true),
-            (1024, CONNECTIONS_FITTING_MIN - 1, Status::Degraded, false),
-            (2, 2, Status::Ok, true),
-            (2, 1, Status::Degraded, false),
+            (1024, 1024, HealthStatus::Ok, true),
+            (1024, 1023, HealthStatus::Degraded, true),
+            (1024, CONNECTIONS_FITTING_MIN, HealthStatus::Degraded, true),
+            (1024, CONNECTIONS_FITTING_MIN - 1, HealthStatus::Degraded, false),
+            (2, 2, HealthStatus::Ok, true),
+            (2, 1, HealthStatus::Degraded, false),
         ] {
             let connections = Connections { wanted, fitting };
             assert_eq!(

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 
 /// Watches the file system of a folder.
-pub struct Disk {
+pub struct DiskPart {
     pub folder: PathBuf,
     /// Below this it is degraded.
     pub free_bytes_min: u64,
 }
 
-impl Watched for Disk {
-    fn look(&self, told: &mut Told) {
-        let disk = engine::Disk::of(&self.folder);
+impl WatchedPart for DiskPart {
+    fn look(&self, told: &mut PartReports) {
+        let disk = engine::DiskRoom::of(&self.folder);
         told.add(part(disk, self.free_bytes_min));
-        if let Some(engine::Disk { free_bytes, total_bytes }) = disk {
+        if let Some(engine::DiskRoom { free_bytes, total_bytes }) = disk {
             let help = "Room on the disk of the data folder";
             told.readings.gauge("hcert_disk_free_bytes", help, free_bytes as f64);
             told.readings.gauge("hcert_disk_total_bytes", "Size of the disk of the data folder", total_bytes as f64);
@@ -23,14 +23,14 @@ impl Watched for Disk {
     }
 }
 
-pub(crate) fn part(disk: Option<engine::Disk>, free_bytes_min: u64) -> Part {
-    let Some(engine::Disk { free_bytes, total_bytes }) = disk else {
-        return Part::new("disk", Status::Degraded, "The system does not say how much room the disk has.");
+pub(crate) fn part(disk: Option<engine::DiskRoom>, free_bytes_min: u64) -> HealthPart {
+    let Some(engine::DiskRoom { free_bytes, total_bytes }) = disk else {
+        return HealthPart::new("disk", HealthStatus::Degraded, "The system does not say how much room the disk has.");
     };
     let (status, words) = match free_bytes < free_bytes_min {
-        true => (Status::Degraded, "The disk is nearly full."),
-        false => (Status::Ok, "The disk has room."),
+        true => (HealthStatus::Degraded, "The disk is nearly full."),
+        false => (HealthStatus::Ok, "The disk has room."),
     };
-    let part = Part::new("disk", status, words).with("free_bytes", free_bytes).with("total_bytes", total_bytes);
+    let part = HealthPart::new("disk", status, words).with("free_bytes", free_bytes).with("total_bytes", total_bytes);
     part.with("free_bytes_min", free_bytes_min)
 }

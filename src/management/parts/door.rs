@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::http::{Load, Server};
+use crate::http::{HttpServer, LoadCounters};
 use crate::interaction::Service;
-use crate::management::{Told, Watched};
-use crate::registry::{Health, Remembered};
+use crate::management::{PartReports, WatchedPart};
+use crate::registry::{RegistryHealth, RememberedAnswers};
 use base::metrics::Readings;
 
 /// Watches the door of a service.
-pub struct Door(pub Arc<Server<Service>>);
+pub struct Door(pub Arc<HttpServer<Service>>);
 
-impl Watched for Door {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for Door {
+    fn look(&self, told: &mut PartReports) {
         let readings = &mut told.readings;
         let waiting = self.0.service().waiting().map(|(turn, waiting)| (turn, waiting as f64));
         let help = "Requests that wait for their turn: heavy searches, and large answers";
@@ -24,7 +24,7 @@ impl Watched for Door {
             let tokens = tokens.remembered();
             caches.push(("token", tokens.tokens, tokens.found, tokens.missed));
         }
-        if let Health::Remote { remembered: Remembered { entries, found, missed }, .. } =
+        if let RegistryHealth::Remote { remembered: RememberedAnswers { entries, found, missed }, .. } =
             self.0.service().registry().health()
         {
             caches.push(("registry", entries, found, missed));
@@ -40,7 +40,7 @@ impl Watched for Door {
 }
 
 /// Connections, and what was refused or cut because there was too much of it.
-fn load(load: &Load, readings: &mut Readings) {
+fn load(load: &LoadCounters, readings: &mut Readings) {
     let gauges = [
         ("hcert_connections", "Connections that have a place", &load.connections),
         ("hcert_http_requests_working", "Requests that are worked on", &load.requests),

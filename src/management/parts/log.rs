@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::management::{Part, Status, Told, Watched};
-use crate::output::{Output, OutputState};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use crate::output::{OutputState, QueuedOutput};
 
 /// Seconds that one write of the log may take before the part `log` is degraded.
 const LOG_WRITE_STALLED_S: u64 = 5;
@@ -12,10 +12,10 @@ const LOG_WRITE_STALLED_S: u64 = 5;
 const LOG_DROPS_RECENT_S: u64 = 300;
 
 /// Watches the output that the log is written to.
-pub struct LogOutput(pub Output);
+pub struct LogOutput(pub QueuedOutput);
 
-impl Watched for LogOutput {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for LogOutput {
+    fn look(&self, told: &mut PartReports) {
         let state = self.0.state();
         told.add(part(&state));
         let reasons = [("queue", state.dropped.queue), ("write", state.dropped.write), ("long", state.dropped.long)];
@@ -26,25 +26,28 @@ impl Watched for LogOutput {
     }
 }
 
-pub(crate) fn part(state: &OutputState) -> Part {
+pub(crate) fn part(state: &OutputState) -> HealthPart {
     let is_recent = |ago: Duration| ago.as_secs() < LOG_DROPS_RECENT_S;
     let (status, words) = match state {
         OutputState { writes_for: Some(time), .. } if time.as_secs() >= LOG_WRITE_STALLED_S => {
             let words = format!("The reader of the log (standard error) has not read for {} s.", time.as_secs());
-            (Status::Degraded, words + " Lines that do not fit into the queue are dropped; look at the log collector.")
+            (
+                HealthStatus::Degraded,
+                words + " Lines that do not fit into the queue are dropped; look at the log collector.",
+            )
         }
         OutputState { last_drop: Some(ago), .. } if is_recent(*ago) => {
             let words = format!("Lines of the log were dropped {} s ago.", ago.as_secs());
             let advice = " Look at the log collector, and at the disk that it writes to.";
-            (Status::Degraded, words + advice)
+            (HealthStatus::Degraded, words + advice)
         }
         OutputState { is_discarded: true, .. } => {
             let words = "The log is lost: standard error was closed at the start, or is /dev/null.";
-            (Status::Degraded, words.to_owned() + " Start the service with one that is kept.")
+            (HealthStatus::Degraded, words.to_owned() + " Start the service with one that is kept.")
         }
-        _ => (Status::Ok, "The log is written.".to_owned()),
+        _ => (HealthStatus::Ok, "The log is written.".to_owned()),
     };
-    let part = Part::new("log", status, words).with("dropped_lines", state.dropped.total());
+    let part = HealthPart::new("log", status, words).with("dropped_lines", state.dropped.total());
     let part = part.with("queued_bytes", state.queued_bytes as u64);
     let part = state.last_drop.iter().fold(part, |part, ago| part.with("last_drop_age_s", ago.as_secs()));
     state.last_problem.iter().fold(part, |part, problem| part.with_text("last_problem", problem))

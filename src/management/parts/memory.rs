@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 
 /// Compares the sum of all bounds with the limit that holds for this process, both in bytes.
 pub struct MemorySum {
@@ -60,11 +60,11 @@ impl MemorySum {
     }
 }
 
-impl Watched for MemorySum {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for MemorySum {
+    fn look(&self, told: &mut PartReports) {
         let part = match self.problem() {
-            Some(problem) => Part::new("memory", Status::Degraded, problem),
-            None => Part::new("memory", Status::Ok, "All bounds on memory together fit."),
+            Some(problem) => HealthPart::new("memory", HealthStatus::Degraded, problem),
+            None => HealthPart::new("memory", HealthStatus::Ok, "All bounds on memory together fit."),
         };
         let part = part.with("bytes_max", self.bytes_max);
         told.add(match self.limit.bytes() {
@@ -149,9 +149,9 @@ mod tests {
         for expected in ["300 MiB", "control group", "299 MiB", "server.connections_max", "storage.cache_mb"] {
             assert!(problem.contains(expected), "{problem}");
         }
-        let mut told = Told::default();
+        let mut told = PartReports::default();
         memory(MemoryLimit::Machine(1 << 20)).look(&mut told);
-        assert_eq!((told.parts[0].name, told.parts[0].status), ("memory", Status::Degraded));
+        assert_eq!((told.parts[0].name, told.parts[0].status), ("memory", HealthStatus::Degraded));
         assert!(told.parts[0].words.contains("the machine has 1 MiB"));
         assert!(machine_bytes().is_some_and(|bytes| bytes > 64 << 20));
     }

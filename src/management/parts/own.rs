@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::tls;
-use crate::management::{Guard, Told, Watched};
+use crate::management::{CallerGuard, PartReports, WatchedPart};
 
 /// Watches what the management address asks of its callers.
-pub struct OwnAddress(pub Arc<Guard>);
+pub struct OwnAddress(pub Arc<CallerGuard>);
 
-impl Watched for OwnAddress {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for OwnAddress {
+    fn look(&self, told: &mut PartReports) {
         let now = tls::now();
         let certificate = self.0.tls.as_ref().map(|presented| tls::part("management_tls", &presented.status(now), now));
         for part in certificate.into_iter().chain(self.0.token_part()) {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::http::Server;
+use crate::http::HttpServer;
 use crate::interaction::Service;
-use crate::management::{Part, Status, Told, Watched};
-use crate::registry::{BreakerState, CredentialState, Health};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use crate::registry::{BreakerState, CredentialState, RegistryHealth};
 
 /// Watches the registry of a service.
-pub struct Registry(pub Arc<Server<Service>>);
+pub struct RegistryPart(pub Arc<HttpServer<Service>>);
 
-impl Watched for Registry {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for RegistryPart {
+    fn look(&self, told: &mut PartReports) {
         let health = self.0.service().registry().health();
         told.add(part(&health));
-        if let Health::Remote { breaker, credential, .. } = health {
+        if let RegistryHealth::Remote { breaker, credential, .. } = health {
             let help = "Whether questions go to the patient registry (closed) or it is left alone (open)";
             let states = ["closed", "half-open", "open"];
             told.readings.states("hcert_registry_breaker", help, "registry", &states, &[("remote", name(breaker))]);
@@ -44,29 +44,30 @@ fn credential_name(credential: CredentialState) -> &'static str {
 
 /// A registry that fails takes new certificates with it, but neither reading nor searching, so the service stays ready.
 /// Decision 187.
-pub(crate) fn part(health: &Health) -> Part {
-    let Health::Remote { breaker, credential, last_problem, .. } = health else {
-        return Part::new("registry", Status::Ok, "Patients are kept by the service itself.")
+pub(crate) fn part(health: &RegistryHealth) -> HealthPart {
+    let RegistryHealth::Remote { breaker, credential, last_problem, .. } = health else {
+        return HealthPart::new("registry", HealthStatus::Ok, "Patients are kept by the service itself.")
             .with_text("mode", "embedded");
     };
     let (status, words) = match (breaker, credential) {
         (_, CredentialState::Refused) => (
-            Status::Degraded,
+            HealthStatus::Degraded,
             "The patient registry refuses this service's own credential (registry.remote.token or token_file): certificates \
              of patients who are not remembered cannot be written.",
         ),
         (BreakerState::Open | BreakerState::HalfOpen, _) => {
-            (Status::Degraded, "The patient registry failed repeatedly and gets no requests for a while.")
+            (HealthStatus::Degraded, "The patient registry failed repeatedly and gets no requests for a while.")
         }
-        (BreakerState::Closed, CredentialState::Unreadable) => {
-            (Status::Degraded, "The file registry.remote.token_file cannot be read; the last token in it stays in use.")
-        }
+        (BreakerState::Closed, CredentialState::Unreadable) => (
+            HealthStatus::Degraded,
+            "The file registry.remote.token_file cannot be read; the last token in it stays in use.",
+        ),
         (BreakerState::Closed, CredentialState::Accepted) if last_problem.is_some() => {
-            (Status::Degraded, "The patient registry did not answer the last request.")
+            (HealthStatus::Degraded, "The patient registry did not answer the last request.")
         }
-        (BreakerState::Closed, CredentialState::Accepted) => (Status::Ok, "The patient registry is asked."),
+        (BreakerState::Closed, CredentialState::Accepted) => (HealthStatus::Ok, "The patient registry is asked."),
     };
-    let part = Part::new("registry", status, words).with_text("mode", "remote");
+    let part = HealthPart::new("registry", status, words).with_text("mode", "remote");
     let part = part.with_text("breaker", name(*breaker)).with_text("credential", credential_name(*credential));
     match last_problem {
         Some(problem) => part.with_text("last_problem", problem),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::management::{Part, Status, Told, Watched};
-use engine::{Engine, Health, IndexHealth, StoreHealth};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use engine::{Engine, EngineHealth, IndexHealth, StoreHealth};
 
 /// Watches the engine.
-pub struct Storage(pub Arc<Engine>);
+pub struct StoragePart(pub Arc<Engine>);
 
-impl Watched for Storage {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for StoragePart {
+    fn look(&self, told: &mut PartReports) {
         let health = self.0.health();
         told.add(store(&health));
         told.add(index(&health));
@@ -33,50 +33,53 @@ impl Watched for Storage {
 
 const BUILT: &str = "How much of the index is built, 1 when searches are answered";
 
-pub(crate) fn store(health: &Health) -> Part {
+pub(crate) fn store(health: &EngineHealth) -> HealthPart {
     let part = match &health.store {
         StoreHealth::Good if let Some(problem) = &health.damage => {
             let words = format!("Damage was met; `hcert verify` names all of it. {problem}");
-            Part::new("storage", Status::Degraded, words)
+            HealthPart::new("storage", HealthStatus::Degraded, words)
         }
-        StoreHealth::Good => Part::new("storage", Status::Ok, "The store reads and writes."),
+        StoreHealth::Good => HealthPart::new("storage", HealthStatus::Ok, "The store reads and writes."),
         StoreHealth::Reopening { since, problem } => {
             let words = format!("The store failed and is being opened again; writes are refused. {problem}");
-            Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
+            HealthPart::new("storage", HealthStatus::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
         }
         StoreHealth::Damaged { since, problem } => {
             let words = format!(
                 "The store is damaged; writes are refused, reads go on where they can. Stop the server, then `hcert verify` names the damage \
                  and `hcert export --salvage` exports what can be read. {problem}"
             );
-            Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
+            HealthPart::new("storage", HealthStatus::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
         }
         StoreHealth::Gone => {
             let words = "store.redb was removed, moved, replaced or cut, or its disk was unmounted. Writes are refused until the server \
                          is started again; put the file back before, or restore a backup.";
-            Part::new("storage", Status::Down, words)
+            HealthPart::new("storage", HealthStatus::Down, words)
         }
-        StoreHealth::Closed => Part::new("storage", Status::Down, "The store is closed."),
+        StoreHealth::Closed => HealthPart::new("storage", HealthStatus::Down, "The store is closed."),
     };
     let is_good = health.store == StoreHealth::Good;
     part.with("last_change", health.seq.0).with("write_queue_jobs", health.queue as u64).holding_up(!is_good)
 }
 
-pub(crate) fn index(health: &Health) -> Part {
+pub(crate) fn index(health: &EngineHealth) -> HealthPart {
     let part = match &health.index {
         IndexHealth::Live { lag } => {
             let part = match &health.index_waits {
-                None => Part::new("index", Status::Ok, "Searches are answered."),
+                None => HealthPart::new("index", HealthStatus::Ok, "Searches are answered."),
                 Some(why) => {
                     let words = "Searches are answered; the index waits until its disk takes something again.";
-                    Part::new("index", Status::Degraded, words).with_text("why", why)
+                    HealthPart::new("index", HealthStatus::Degraded, words).with_text("why", why)
                 }
             };
             part.with("lag_changes", *lag).with("percent", 100)
         }
         IndexHealth::Building { percent, why } => {
             let words = format!("The index is being built, {percent} % are done; searches are refused meanwhile.");
-            Part::new("index", Status::Degraded, words).with("percent", *percent).with_text("why", why).holding_up(true)
+            HealthPart::new("index", HealthStatus::Degraded, words)
+                .with("percent", *percent)
+                .with_text("why", why)
+                .holding_up(true)
         }
     };
     part.with("overlay_rows", health.overlay_rows as u64)

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::http::Server;
+use crate::http::HttpServer;
 use crate::interaction::Service;
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use crate::tls;
 
 /// Watches the certificate of a service.
-pub struct Tls(pub Arc<Server<Service>>);
+pub struct TlsPart(pub Arc<HttpServer<Service>>);
 
-impl Watched for Tls {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for TlsPart {
+    fn look(&self, told: &mut PartReports) {
         let now = now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {
@@ -24,7 +24,7 @@ impl Watched for Tls {
 }
 
 /// Clients refuse a certificate that is over, so it takes the service down for all of them.
-pub(crate) fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
+pub(crate) fn part(name: &'static str, status: &tls::TlsStatus, now: i64) -> HealthPart {
     let is_over = status.not_after.is_some_and(|end| end <= now);
     let problems: Vec<&str> = status
         .last_problem
@@ -34,9 +34,9 @@ pub(crate) fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
         .filter(|text| !text.is_empty())
         .collect();
     let part = match (is_over, problems.is_empty()) {
-        (true, _) => Part::new(name, Status::Down, "The certificate is over; clients refuse it."),
-        (false, true) => Part::new(name, Status::Ok, "Certificate and key are in order."),
-        (false, false) => Part::new(name, Status::Degraded, problems.join(" ")),
+        (true, _) => HealthPart::new(name, HealthStatus::Down, "The certificate is over; clients refuse it."),
+        (false, true) => HealthPart::new(name, HealthStatus::Ok, "Certificate and key are in order."),
+        (false, false) => HealthPart::new(name, HealthStatus::Degraded, problems.join(" ")),
     };
     match status.not_after.map(|end| end.saturating_mul(1000)).map(date) {
         Some(end) => part.with_text("certificate_end", end),

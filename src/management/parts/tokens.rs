@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use crate::access::KeySet;
-use crate::http::Server;
+use crate::http::HttpServer;
 use crate::interaction::Service;
-use crate::management::{Part, Status, Told, Watched};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 
 /// Refreshes that may fail in a row before the age of the keys itself is reported.
 const JWKS_REFRESHES_LATE: u32 = 3;
 
 /// Watches the issuer's keys of a service.
-pub struct TokenKeys(pub Arc<Server<Service>>);
+pub struct TokenKeys(pub Arc<HttpServer<Service>>);
 
-impl Watched for TokenKeys {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for TokenKeys {
+    fn look(&self, told: &mut PartReports) {
         let settings = self.0.settings();
         let set = settings.tokens.as_ref().and_then(|tokens| tokens.key_set());
         let denied = settings.tokens.as_ref().and_then(|tokens| tokens.denied_problem());
@@ -32,20 +32,20 @@ impl Watched for TokenKeys {
 /// Without keys that are trusted no token can be verified: where every request `needs` one, the service is not ready.
 ///
 /// `denied` is why the list of denied tokens could not be read again.
-pub(crate) fn part(set: Option<&KeySet>, needs: bool, denied: Option<&str>) -> Part {
+pub(crate) fn part(set: Option<&KeySet>, needs: bool, denied: Option<&str>) -> HealthPart {
     let part = match set {
         Some(set) => of_issuer(set, needs),
         None => {
             let words = "No issuer is configured; tokens of the developer's own key are accepted.";
-            Part::new("tokens", Status::Ok, words)
+            HealthPart::new("tokens", HealthStatus::Ok, words)
         }
     };
     let Some(problem) = denied else { return part };
     let words = format!("{} The list of denied tokens (access.token.denied) is an old one: {problem}.", part.words);
-    Part { status: part.status.max(Status::Degraded), words, ..part }
+    HealthPart { status: part.status.max(HealthStatus::Degraded), words, ..part }
 }
 
-fn of_issuer(set: &KeySet, needs: bool) -> Part {
+fn of_issuer(set: &KeySet, needs: bool) -> HealthPart {
     let problem = set.last_problem.as_deref();
     let because = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
     let is_missing = match set.age {
@@ -59,19 +59,19 @@ fn of_issuer(set: &KeySet, needs: bool) -> Part {
     let late = |age| age > set.refresh * JWKS_REFRESHES_LATE;
     let (status, words) = match (is_missing, problem) {
         (Some(words), _) => (
-            if needs { Status::Down } else { Status::Degraded },
+            if needs { HealthStatus::Down } else { HealthStatus::Degraded },
             format!("{words} No token of the issuer is accepted."),
         ),
         (None, Some(_)) => {
             let words = "The issuer's keys cannot be read again; the last ones are used until they are too old";
-            (Status::Degraded, format!("{words}{because}."))
+            (HealthStatus::Degraded, format!("{words}{because}."))
         }
         (None, None) if set.age.is_some_and(late) => {
-            (Status::Degraded, "The issuer's keys were not read again for a long time.".to_owned())
+            (HealthStatus::Degraded, "The issuer's keys were not read again for a long time.".to_owned())
         }
-        (None, None) => (Status::Ok, "Tokens are verified with the issuer's keys.".to_owned()),
+        (None, None) => (HealthStatus::Ok, "Tokens are verified with the issuer's keys.".to_owned()),
     };
-    let mut part = Part::new("tokens", status, words).holding_up(status == Status::Down);
+    let mut part = HealthPart::new("tokens", status, words).holding_up(status == HealthStatus::Down);
     part = part.with("keys", set.keys as u64).with("age_max_s", set.age_max.as_secs());
     if let (Some(read), Some(age)) = (set.read, set.age) {
         part = part.with("last_success_ms", u64::try_from(read).unwrap_or(0)).with("age_s", age.as_secs());

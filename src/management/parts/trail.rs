@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::audit::{Health, Log, State};
-use crate::management::{Part, Status, Told, Watched};
+use crate::audit::{AuditTrail, TrailHealth, TrailState};
+use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 
 /// Watches the audit trail.
-pub struct Trail(pub Arc<Log>);
+pub struct TrailPart(pub Arc<AuditTrail>);
 
-impl Watched for Trail {
-    fn look(&self, told: &mut Told) {
+impl WatchedPart for TrailPart {
+    fn look(&self, told: &mut PartReports) {
         let health = self.0.health();
         told.add(part(&health));
         let readings = &mut told.readings;
@@ -20,19 +20,19 @@ impl Watched for Trail {
     }
 }
 
-fn lag(health: &Health) -> u64 {
+fn lag(health: &TrailHealth) -> u64 {
     health.head.0.saturating_sub(health.durable.0)
 }
 
-pub(crate) fn part(health: &Health) -> Part {
+pub(crate) fn part(health: &TrailHealth) -> HealthPart {
     let (status, words) = match &health.state {
-        State::Good => (Status::Ok, "Every access is written down.".to_owned()),
-        State::Degraded(problem) => (Status::Degraded, format!("Accesses are written down, but {problem}")),
-        State::Failing(problem) => {
-            (Status::Down, format!("Nothing can be written down, so nothing is shown. {problem}"))
+        TrailState::Good => (HealthStatus::Ok, "Every access is written down.".to_owned()),
+        TrailState::Degraded(problem) => (HealthStatus::Degraded, format!("Accesses are written down, but {problem}")),
+        TrailState::Failing(problem) => {
+            (HealthStatus::Down, format!("Nothing can be written down, so nothing is shown. {problem}"))
         }
     };
-    let part = Part::new("audit", status, words).holding_up(status == Status::Down);
+    let part = HealthPart::new("audit", status, words).holding_up(status == HealthStatus::Down);
     part.with("last_event", health.head.0)
         .with("lag_events", lag(health))
         .with("lag_ms", health.waits.as_millis() as u64)

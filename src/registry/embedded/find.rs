@@ -3,21 +3,26 @@
 use jiff::Span;
 use jiff::civil::{Date, date};
 
-use super::{Embedded, population, unreadable};
-use crate::registry::{Caller, Failed, PersonalCode, Silent};
+use super::{EmbeddedRegistry, population, unreadable};
+use crate::registry::{Caller, LookupFailure, PersonalCode, Silent};
 use certificate::{Id, head};
-use engine::{PatientWrite, PatientWritten, Refused};
+use engine::{PatientWrite, PatientWritten, RefusedChange};
 use fhir::date_time;
-use fhir::outcome::Chain;
+use fhir::outcome::IssueChain;
 
-impl Embedded {
+impl EmbeddedRegistry {
     /// Ids of the patients with an identifier, ascending. `system` may name a whole branch: `…/pid/fin` stands for `…/pid/fin/ni` and
     /// `…/pid/fin/ppn`. Without a system the value is an Estonian personal code. Contract 6.2.
     ///
     /// # Errors
     /// MPI-025, -025.01, -067 for the system; the population register's chain (or MPI-044, without one) for a personal code that cannot
     /// be; MPI-046 when a bare code fits several.
-    pub(super) async fn find(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<Vec<Id>, Failed> {
+    pub(super) async fn find(
+        &self,
+        system: Option<&str>,
+        value: &str,
+        caller: &Caller,
+    ) -> Result<Vec<Id>, LookupFailure> {
         let estonian = self.settings.identifiers.estonian_code();
         let wanted = system.unwrap_or(estonian);
         self.check_system(wanted, caller)?;
@@ -55,7 +60,7 @@ impl Embedded {
         Ok(ids)
     }
 
-    fn check_system(&self, system: &str, caller: &Caller) -> Result<(), Chain> {
+    fn check_system(&self, system: &str, caller: &Caller) -> Result<(), IssueChain> {
         let refuse = |code| Err(self.refusals(caller).one(code, &[("system", system)]));
         if !["urn:oid:", "https:", "http:"].iter().any(|start| system.starts_with(start)) {
             return refuse("MPI-025.01");
@@ -71,7 +76,7 @@ impl Embedded {
     }
 
     /// What the population register says of a code that cannot be anybody's.
-    fn personal_code(&self, value: &str, caller: &Caller) -> Result<PersonalCode, Chain> {
+    fn personal_code(&self, value: &str, caller: &Caller) -> Result<PersonalCode, IssueChain> {
         PersonalCode::parse(value).map_err(|error| match self.settings.simulates_population {
             true => self.refusals(caller).chain(population::refusal(error)),
             false => self.refusals(caller).one("MPI-044", &[("code", value)]),
@@ -79,7 +84,7 @@ impl Embedded {
     }
 
     /// Makes a patient of somebody whom only the population register knows.
-    async fn take_over(&self, code: PersonalCode, system: &str, caller: &Caller) -> Result<Vec<Id>, Failed> {
+    async fn take_over(&self, code: PersonalCode, system: &str, caller: &Caller) -> Result<Vec<Id>, LookupFailure> {
         if !self.settings.simulates_population || !Self::may_take_over(caller) {
             return Ok(Vec::new());
         }
@@ -92,14 +97,14 @@ impl Embedded {
         let write = PatientWrite { id: None, unless, alone: None, facts, tail: head::tail(resource) };
         match self.engine.write_patients(vec![write]).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
-            Ok(Err(Refused::Store(error))) => Err(unreadable(error).into()),
+            Ok(Err(RefusedChange::Store(error))) => Err(unreadable(error).into()),
             Ok(Err(refused)) => Err(Silent::Unreachable(refused.to_string()).into()),
             Err(_) => Err(Silent::Unreachable("the writer gave no answer".into()).into()),
         }
     }
 }
 
-impl Embedded {
+impl EmbeddedRegistry {
     /// See [`Registry::would_take_over`](crate::registry::Registry::would_take_over).
     pub fn would_take_over(&self, system: &str, value: &str) -> bool {
         let is_estonian = system == self.settings.identifiers.estonian_code();

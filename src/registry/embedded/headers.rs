@@ -1,8 +1,8 @@
 //! What the registry asks of the headers of a request. Contract 1.4.
 
 use super::Refusals;
-use crate::registry::{HeaderText, PersonalCode, XRoad};
-use fhir::outcome::Chain;
+use crate::registry::{HeaderText, PersonalCode, XRoadHeaders};
+use fhir::outcome::IssueChain;
 
 /// Headers the settings may demand, and the code that tells of a missing one.
 pub const DEMANDABLE: [(&str, &str); 4] =
@@ -12,7 +12,7 @@ pub const DEMANDABLE: [(&str, &str); 4] =
 ///
 /// # Errors
 /// The first thing that is wrong. Two headers that contradict each other are refused even where neither is demanded.
-pub(super) fn check(headers: &XRoad, demanded: &[String], refusals: &Refusals) -> Result<(), Chain> {
+pub(super) fn check(headers: &XRoadHeaders, demanded: &[String], refusals: &Refusals) -> Result<(), IssueChain> {
     for (name, code) in DEMANDABLE {
         let value = match name {
             "x-road-issue" => &headers.issue,
@@ -49,7 +49,7 @@ fn is_impersonal(code: &str) -> bool {
     code.len() == 11 && code.bytes().all(|byte| byte == b'0')
 }
 
-fn check_author(code: &str, refusals: &Refusals) -> Result<(), Chain> {
+fn check_author(code: &str, refusals: &Refusals) -> Result<(), IssueChain> {
     if is_impersonal(code) {
         return Err(refusals.one("MPI-063", &[("impersonal_code", code)]));
     }
@@ -65,19 +65,19 @@ fn own_code(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn told(headers: &XRoad, demanded: &[&str]) -> Option<String> {
+    fn told(headers: &XRoadHeaders, demanded: &[&str]) -> Option<String> {
         let demanded: Vec<String> = demanded.iter().map(|name| (*name).to_owned()).collect();
         check(headers, &demanded, &Refusals::default()).err().map(|chain| chain.issues[0].code().to_owned())
     }
 
     #[test]
     fn demanded_headers_must_be_there_and_say_something() {
-        let none = XRoad::default();
+        let none = XRoadHeaders::default();
         assert_eq!(told(&none, &[]), None);
         for (name, code) in DEMANDABLE {
             assert_eq!(told(&none, &[name]).as_deref(), Some(code));
         }
-        let blank = XRoad { issue: Some(HeaderText::new(" ")), ..XRoad::default() };
+        let blank = XRoadHeaders { issue: Some(HeaderText::new(" ")), ..XRoadHeaders::default() };
         assert_eq!(told(&blank, &["x-road-issue"]).as_deref(), Some("MPI-032"));
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn an_author_is_a_person_and_the_same_in_both_headers() {
         let headers = |userid: &str, author: &str| {
             let some = |text: &str| (!text.is_empty()).then(|| HeaderText::new(text));
-            XRoad { userid: some(userid), author_id: some(author), ..XRoad::default() }
+            XRoadHeaders { userid: some(userid), author_id: some(author), ..XRoadHeaders::default() }
         };
         for (userid, author, code) in [
             ("EE37605030299", "37605030299", None),

@@ -1,19 +1,24 @@
 //! `GET /Patient/{id}/_history`: versions of one patient, newest first.
 
-use super::{Embedded, unreadable};
-use crate::registry::{Caller, Failed, Told};
+use super::{EmbeddedRegistry, unreadable};
+use crate::registry::{Caller, LookupFailure, RegistryFinding};
 use certificate::search::link;
 use certificate::search::paging::Paging;
 use certificate::search::parameter::SHAPING;
 use certificate::{Id, Version};
 use engine::StoredPatient;
-use fhir::bundle::{About, Bundle, Change, VersionEntry};
+use fhir::bundle::{Bundle, EntryResource, HistoryChange, VersionEntry};
 use fhir::date_time::{self, Span};
 
-impl Embedded {
+impl EmbeddedRegistry {
     /// # Errors
     /// MPI-021 when nobody has the id, MPI-080, -096 and -015 for the parameters.
-    pub(super) fn history(&self, id: &str, parameters: &[(String, String)], caller: &Caller) -> Result<Told, Failed> {
+    pub(super) fn history(
+        &self,
+        id: &str,
+        parameters: &[(String, String)],
+        caller: &Caller,
+    ) -> Result<RegistryFinding, LookupFailure> {
         let refusals = self.refusals(caller);
         let versions = match Id::parse(id) {
             Some(id) => self.engine.patient_versions(id).map_err(unreadable)?,
@@ -57,8 +62,8 @@ impl Embedded {
         let mut bundle = Bundle::history(total, &links, 1024 * shown.len().min(count as usize));
         let skipped = usize::try_from((page - 1).saturating_mul(u64::from(count))).unwrap_or(usize::MAX);
         for patient in shown.into_iter().skip(skipped).take(count as usize) {
-            let about = About { kind: "Patient", id: patient.id.get(), base_url: Some(&caller.base_url) };
-            let change = if patient.version == Version::FIRST { Change::Create } else { Change::Update };
+            let about = EntryResource { kind: "Patient", id: patient.id.get(), base_url: Some(&caller.base_url) };
+            let change = if patient.version == Version::FIRST { HistoryChange::Create } else { HistoryChange::Update };
             let last_updated = patient.stamp.milliseconds;
             let entry = VersionEntry { change, version: patient.version.get(), last_updated };
             let resource = |out: &mut Vec<u8>| {
@@ -67,7 +72,7 @@ impl Embedded {
             };
             let Ok(()) = bundle.version(about, entry, resource);
         }
-        Ok(Told { body: bundle.finish(), ..Told::default() })
+        Ok(RegistryFinding { body: bundle.finish(), ..RegistryFinding::default() })
     }
 }
 

@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
-use crate::config::{AccessMode, Config, PopulationRegister, Registry};
+use super::{Ask, Caller, Identifier, LookupFailure, LookupPurpose, Patient, RegistryFinding, Silent, samples};
+use crate::config::{AccessMode, Config, PopulationRegister, RegistrySettings};
 use base::log::event;
 use certificate::search::paging::Counts;
 use certificate::{Id, IdentifierSystems, Names, Version};
-use engine::{Clock, Engine, PatientFacts, Refused, StoredPatient};
-use fhir::outcome::{Chain, IssueSystems};
+use engine::{Clock, Engine, PatientFacts, RefusedChange, StoredPatient};
+use fhir::outcome::{IssueChain, IssueSystems};
 pub use headers::DEMANDABLE;
 pub use refusals::Refusals;
 use refusals::unreadable;
@@ -30,7 +30,7 @@ const WIDE_PATIENT_SEARCHES: usize = 2;
 
 /// What the registry is told by the configuration.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EmbeddedSettings {
     /// Identifier systems of persons and institutions.
     pub identifiers: IdentifierSystems,
     /// Identifier system of the registry's own ids.
@@ -45,12 +45,12 @@ pub struct Settings {
     pub samples: bool,
 }
 
-impl Settings {
-    pub fn new(config: &Config, names: &Names) -> Settings {
-        let Registry { external_reference_system, required_headers, population_register, samples, .. } =
+impl EmbeddedSettings {
+    pub fn new(config: &Config, names: &Names) -> EmbeddedSettings {
+        let RegistrySettings { external_reference_system, required_headers, population_register, samples, .. } =
             &config.registry;
         let invents = config.access.mode == AccessMode::Developer;
-        Settings {
+        EmbeddedSettings {
             identifiers: names.identifiers.clone(),
             external_reference_system: external_reference_system.clone(),
             systems: names.issue_systems.clone(),
@@ -63,9 +63,9 @@ impl Settings {
 }
 
 /// The registry of this process.
-pub struct Embedded {
+pub struct EmbeddedRegistry {
     engine: Arc<Engine>,
-    settings: Settings,
+    settings: EmbeddedSettings,
     /// Those of the settings, shared with every call.
     systems: Arc<IssueSystems>,
     clock: Clock,
@@ -73,11 +73,11 @@ pub struct Embedded {
     turns: Arc<Semaphore>,
 }
 
-impl Embedded {
-    pub fn new(engine: Arc<Engine>, settings: Settings, clock: Clock) -> Embedded {
+impl EmbeddedRegistry {
+    pub fn new(engine: Arc<Engine>, settings: EmbeddedSettings, clock: Clock) -> EmbeddedRegistry {
         let systems = Arc::new(settings.systems.clone());
         let turns = Arc::new(Semaphore::new(WIDE_PATIENT_SEARCHES));
-        Embedded { engine, settings, systems, clock, turns }
+        EmbeddedRegistry { engine, settings, systems, clock, turns }
     }
 
     /// See [`Registry::welcome`](crate::registry::Registry::welcome).
@@ -89,7 +89,7 @@ impl Embedded {
         match self.engine.import_patients(samples(&self.settings.identifiers)).await {
             Ok(Ok(_)) => Ok(()),
             // Reads are worth a start. The next one stores them.
-            Ok(Err(Refused::Clock(problem))) => {
+            Ok(Err(RefusedChange::Clock(problem))) => {
                 event!(SAMPLES_NOT_STORED, problem = %problem);
                 Ok(())
             }
@@ -99,7 +99,7 @@ impl Embedded {
     }
 
     /// Answers a call as the registry's own REST interface does.
-    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         self.check_headers(caller)?;
         match ask {
             Ask::Search(parameters) => self.search(parameters, caller).await,
@@ -126,7 +126,7 @@ impl Embedded {
     }
 
     /// The patient with an id, for the service's own decisions: no resource is read for it.
-    pub fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, Failed> {
+    pub fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, LookupFailure> {
         self.check_headers(caller)?;
         Ok(match Id::parse(id) {
             Some(id) => self.patient(id)?,
@@ -135,10 +135,15 @@ impl Embedded {
     }
 
     /// The patients with an identifier, by id; a person not known yet is taken over where `caller` may cause it.
-    pub async fn by_identifier(&self, system: &str, value: &str, caller: &Caller) -> Result<Vec<Patient>, Failed> {
+    pub async fn by_identifier(
+        &self,
+        system: &str,
+        value: &str,
+        caller: &Caller,
+    ) -> Result<Vec<Patient>, LookupFailure> {
         self.check_headers(caller)?;
         let ids = self.find(Some(system), value, caller).await?;
-        let patients = ids.into_iter().map(|id| self.patient(id).map_err(Failed::from));
+        let patients = ids.into_iter().map(|id| self.patient(id).map_err(LookupFailure::from));
         patients.filter_map(Result::transpose).collect()
     }
 
@@ -157,7 +162,7 @@ impl Embedded {
         }))
     }
 
-    fn check_headers(&self, caller: &Caller) -> Result<(), Chain> {
+    fn check_headers(&self, caller: &Caller) -> Result<(), IssueChain> {
         headers::check(&caller.x_road, &self.settings.headers, &self.refusals(caller))
     }
 
@@ -166,7 +171,7 @@ impl Embedded {
     }
 
     /// Why a version is not there: MPI-072 where its patient is not either.
-    fn no_version(&self, id: &str, caller: &Caller) -> Result<Chain, Silent> {
+    fn no_version(&self, id: &str, caller: &Caller) -> Result<IssueChain, Silent> {
         let is_known = match Id::parse(id) {
             Some(id) => self.engine.patient_facts(id).map_err(unreadable)?.is_some(),
             None => false,
@@ -177,11 +182,11 @@ impl Embedded {
 
     /// Whether a call may bring people over from the population register.
     fn may_take_over(caller: &Caller) -> bool {
-        caller.purpose != Purpose::Look
+        caller.purpose != LookupPurpose::Look
     }
 }
 
-fn told(found: StoredPatient) -> Told {
+fn told(found: StoredPatient) -> RegistryFinding {
     let StoredPatient { version, stamp, resource, .. } = found;
-    Told { body: resource, version: Some(version.to_string()), last_modified: Some(stamp.milliseconds) }
+    RegistryFinding { body: resource, version: Some(version.to_string()), last_modified: Some(stamp.milliseconds) }
 }

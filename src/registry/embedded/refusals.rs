@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::registry::Silent;
 use certificate::search::parameter::SHAPING;
-use engine::Error;
-use fhir::outcome::reflected::{Entry, find};
-use fhir::outcome::{Chain, IssueSystems, Language};
+use engine::StoreError;
+use fhir::outcome::reflected::{ReflectedCode, find};
+use fhir::outcome::{IssueChain, IssueSystems, Language};
 
 /// Makes chains in the caller's language.
 #[derive(Clone, Debug, Default)]
@@ -22,15 +22,15 @@ impl Refusals {
     }
 
     /// One issue of the registry's own. `values` fill the places of its text.
-    pub fn one(&self, code: &str, values: &[(&str, &str)]) -> Chain {
+    pub fn one(&self, code: &str, values: &[(&str, &str)]) -> IssueChain {
         let entry = known(code);
         let values: Vec<(&str, String)> = values.iter().map(|(name, value)| (*name, shown(value))).collect();
         let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Chain { status: entry.status, issues: vec![entry.issue(self.language, &values, &self.systems)] }
+        IssueChain { status: entry.status, issues: vec![entry.issue(self.language, &values, &self.systems)] }
     }
 
     /// A search by a parameter that there is none of; which there are stands in `diagnostics`.
-    pub(super) fn unknown_parameter(&self, name: &str, known: &[&str]) -> Chain {
+    pub(super) fn unknown_parameter(&self, name: &str, known: &[&str]) -> IssueChain {
         let mut chain = self.one("MPI-015", &[]);
         let known = known.iter().chain(SHAPING).copied().collect::<Vec<_>>().join(", ");
         chain.issues[0].diagnostics = Some(format!("unknown search parameter '{name}'; known are: {known}"));
@@ -38,16 +38,16 @@ impl Refusals {
     }
 
     /// The whole chain in which an error of a service behind the registry arrives.
-    pub fn chain(&self, code: &str) -> Chain {
-        Chain::of(&known(code).chain(), self.language, &self.systems)
+    pub fn chain(&self, code: &str) -> IssueChain {
+        IssueChain::of(&known(code).chain(), self.language, &self.systems)
     }
 }
 
 /// The store below the registry fails: for its callers the registry is not there, unless what they ask for is damaged.
-pub(super) fn unreadable(error: impl Borrow<Error>) -> Silent {
+pub(super) fn unreadable(error: impl Borrow<StoreError>) -> Silent {
     let error = error.borrow();
     match error {
-        Error::Damaged(_) => Silent::Damaged(error.to_string()),
+        StoreError::Damaged(_) => Silent::Damaged(error.to_string()),
         _ => Silent::Unreachable(error.to_string()),
     }
 }
@@ -62,6 +62,6 @@ fn shown(value: &str) -> String {
     shown
 }
 
-fn known(code: &str) -> &'static Entry {
+fn known(code: &str) -> &'static ReflectedCode {
     find(code).expect("a test finds every code that the registry uses in the catalogue")
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Embedded, Refusals, unreadable};
-use crate::registry::{Caller, Failed, Silent, Told};
+use super::{EmbeddedRegistry, Refusals, unreadable};
+use crate::registry::{Caller, LookupFailure, RegistryFinding, Silent};
 use base::trace::Trace;
 use certificate::Id;
 use certificate::search::limits::SEARCH_VALUES_MAX;
@@ -14,21 +14,21 @@ use certificate::search::reference::is_id;
 use certificate::search::value::{split, unescape};
 use engine::PatientLine;
 use fhir::bundle::Bundle;
-use fhir::outcome::{Chain, Hcert};
+use fhir::outcome::{Hcert, IssueChain};
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
 const PATIENT_RESULTS_MAX: usize = 2_000_000;
 
 /// A search as it was asked.
 #[derive(Debug, Default)]
-struct Search {
+struct RegistrySearch {
     /// System and value of each alternative.
     identifiers: Option<Vec<(Option<String>, String)>>,
     ids: Option<Vec<String>>,
-    born: Vec<Born>,
+    born: Vec<BirthDateCondition>,
     is_active: Option<bool>,
     is_deceased: Option<bool>,
-    sort: Vec<(Key, bool)>,
+    sort: Vec<(PatientSortKey, bool)>,
     paging: Paging,
     /// What links repeat.
     sent: Vec<(String, String)>,
@@ -36,7 +36,7 @@ struct Search {
 
 /// A condition on the day of birth, in days since 1970; a birth date of a year alone is the span of that year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Born {
+enum BirthDateCondition {
     On(i32),
     NotOn(i32),
     After(i32),
@@ -46,7 +46,7 @@ enum Born {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum PatientSortKey {
     Id,
     LastUpdated,
     Birthdate,
@@ -55,11 +55,19 @@ enum Key {
 /// What a search takes.
 pub const KNOWN: &[&str] = &["identifier", "_id", "birthdate", "active", "deceased", "_sort", "_count", "_page"];
 
-const KEYS: [(&str, Key); 3] = [("_id", Key::Id), ("_lastUpdated", Key::LastUpdated), ("birthdate", Key::Birthdate)];
+const KEYS: [(&str, PatientSortKey); 3] = [
+    ("_id", PatientSortKey::Id),
+    ("_lastUpdated", PatientSortKey::LastUpdated),
+    ("birthdate", PatientSortKey::Birthdate),
+];
 
-impl Embedded {
-    pub(super) async fn search(&self, parameters: &[(String, String)], caller: &Caller) -> Result<Told, Failed> {
-        let search = Arc::new(Search::read(parameters, self.settings.count, &self.refusals(caller))?);
+impl EmbeddedRegistry {
+    pub(super) async fn search(
+        &self,
+        parameters: &[(String, String)],
+        caller: &Caller,
+    ) -> Result<RegistryFinding, LookupFailure> {
+        let search = Arc::new(RegistrySearch::read(parameters, self.settings.count, &self.refusals(caller))?);
         let found = match self.chosen(&search, caller).await? {
             Some(ids) => self.lines(&search, ids)?,
             None => self.lines_of_all(&search, caller).await?,
@@ -76,11 +84,11 @@ impl Embedded {
             let Some(patient) = self.engine.patient(line.id).map_err(unreadable)? else { continue };
             bundle.found(&format!("{address}/{}", line.id), &patient.resource);
         }
-        Ok(Told { body: bundle.finish(), ..Told::default() })
+        Ok(RegistryFinding { body: bundle.finish(), ..RegistryFinding::default() })
     }
 
     /// Those whom the search names by identifier or id; nothing when it names nobody.
-    async fn chosen(&self, search: &Search, caller: &Caller) -> Result<Option<Vec<Id>>, Failed> {
+    async fn chosen(&self, search: &RegistrySearch, caller: &Caller) -> Result<Option<Vec<Id>>, LookupFailure> {
         let mut chosen: Option<Vec<Id>> = None;
         if let Some(identifiers) = &search.identifiers {
             let mut ids = Vec::new();
@@ -100,7 +108,7 @@ impl Embedded {
     }
 
     /// Those of them who fit, in the order asked for.
-    fn lines(&self, search: &Search, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, Silent> {
+    fn lines(&self, search: &RegistrySearch, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, Silent> {
         ids.sort_unstable();
         ids.dedup();
         let lines = ids.into_iter().map(|id| self.engine.patient_line(id).map_err(unreadable));
@@ -109,7 +117,11 @@ impl Embedded {
     }
 
     /// Everybody who fits, in the order asked for. It looks at very many, so it waits for its turn and runs on a thread of its own.
-    async fn lines_of_all(&self, search: &Arc<Search>, caller: &Caller) -> Result<Vec<PatientLine>, Failed> {
+    async fn lines_of_all(
+        &self,
+        search: &Arc<RegistrySearch>,
+        caller: &Caller,
+    ) -> Result<Vec<PatientLine>, LookupFailure> {
         let turn = self.turns.clone().acquire_owned().await.map_err(|error| Silent::Unreachable(error.to_string()))?;
         let (engine, search) = (self.engine.clone(), search.clone());
         let found = tokio::task::spawn_blocking(Trace::carried(move || {
@@ -127,9 +139,9 @@ impl Embedded {
     }
 }
 
-impl Search {
-    fn read(parameters: &[(String, String)], count: Counts, refusals: &Refusals) -> Result<Search, Chain> {
-        let mut search = Search::default();
+impl RegistrySearch {
+    fn read(parameters: &[(String, String)], count: Counts, refusals: &Refusals) -> Result<RegistrySearch, IssueChain> {
+        let mut search = RegistrySearch::default();
         for (name, value) in parameters {
             search.take(name, value, count, refusals)?;
         }
@@ -142,7 +154,7 @@ impl Search {
         }
     }
 
-    fn take(&mut self, name: &str, value: &str, count: Counts, refusals: &Refusals) -> Result<(), Chain> {
+    fn take(&mut self, name: &str, value: &str, count: Counts, refusals: &Refusals) -> Result<(), IssueChain> {
         let wrong = |problem: &str| refusals.one("MPI-096", &[("message", &format!("{name}={value}: {problem}"))]);
         let only_once = |is_there: bool| match is_there {
             true => Err(refusals.one("MPI-080", &[("param", name)])),
@@ -214,26 +226,26 @@ impl Search {
         let mut span = (i32::MIN, i32::MAX);
         for born in &self.born {
             match *born {
-                Born::On(day) => span = (span.0.max(day), span.1.min(day)),
-                Born::After(day) | Born::From(day) => span.0 = span.0.max(day),
-                Born::Before(day) | Born::Until(day) => span.1 = span.1.min(day),
-                Born::NotOn(_) => {}
+                BirthDateCondition::On(day) => span = (span.0.max(day), span.1.min(day)),
+                BirthDateCondition::After(day) | BirthDateCondition::From(day) => span.0 = span.0.max(day),
+                BirthDateCondition::Before(day) | BirthDateCondition::Until(day) => span.1 = span.1.min(day),
+                BirthDateCondition::NotOn(_) => {}
             }
         }
         span
     }
 
     fn fits(&self, line: &PatientLine) -> bool {
-        let born = |condition: &Born| {
+        let born = |condition: &BirthDateCondition| {
             let Some((low, high)) = line.born else { return false };
             match *condition {
                 // R5: the span asked for holds the whole span of the date.
-                Born::On(day) => low == day && high == day,
-                Born::NotOn(day) => low != day || high != day,
-                Born::After(day) => high > day,
-                Born::Before(day) => low < day,
-                Born::From(day) => high >= day,
-                Born::Until(day) => low <= day,
+                BirthDateCondition::On(day) => low == day && high == day,
+                BirthDateCondition::NotOn(day) => low != day || high != day,
+                BirthDateCondition::After(day) => high > day,
+                BirthDateCondition::Before(day) => low < day,
+                BirthDateCondition::From(day) => high >= day,
+                BirthDateCondition::Until(day) => low <= day,
             }
         };
         self.born.iter().all(born)
@@ -252,9 +264,9 @@ impl Search {
         found.sort_by(|one, other| {
             let by_key = self.sort.iter().map(|(key, descending)| {
                 let order = match key {
-                    Key::Id => one.id.cmp(&other.id),
-                    Key::LastUpdated => one.milliseconds.cmp(&other.milliseconds),
-                    Key::Birthdate => match (one.born, other.born) {
+                    PatientSortKey::Id => one.id.cmp(&other.id),
+                    PatientSortKey::LastUpdated => one.milliseconds.cmp(&other.milliseconds),
+                    PatientSortKey::Birthdate => match (one.born, other.born) {
                         (Some(one), Some(other)) => one.cmp(&other),
                         // Those without come last in both directions.
                         (one, other) => return other.is_some().cmp(&one.is_some()),
@@ -286,7 +298,7 @@ fn identifier(part: &str) -> Option<(Option<String>, String)> {
 }
 
 /// `YYYY-MM-DD` with or without a prefix.
-fn born(value: &str) -> Option<Born> {
+fn born(value: &str) -> Option<BirthDateCondition> {
     let (prefix, date) = match value.char_indices().find(|(_, character)| character.is_ascii_digit()) {
         Some((at, _)) => value.split_at(at),
         None => return None,
@@ -298,12 +310,12 @@ fn born(value: &str) -> Option<Born> {
     let date: jiff::civil::Date = date.parse().ok()?;
     let day = (date - jiff::civil::date(1970, 1, 1)).get_days();
     Some(match prefix {
-        "" | "eq" => Born::On(day),
-        "ne" => Born::NotOn(day),
-        "gt" | "sa" => Born::After(day),
-        "lt" | "eb" => Born::Before(day),
-        "ge" => Born::From(day),
-        "le" => Born::Until(day),
+        "" | "eq" => BirthDateCondition::On(day),
+        "ne" => BirthDateCondition::NotOn(day),
+        "gt" | "sa" => BirthDateCondition::After(day),
+        "lt" | "eb" => BirthDateCondition::Before(day),
+        "ge" => BirthDateCondition::From(day),
+        "le" => BirthDateCondition::Until(day),
         _ => return None,
     })
 }

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Fault;
+use super::StagedFault;
 use crate::config::FaultRule;
 
 /// Every rule, in the order of the settings. Calls at the same time may ask it; what a rule counts is counted once.
 #[derive(Debug, Default)]
-pub struct Rules(Vec<Rule>);
+pub struct FaultRules(Vec<ActiveFaultRule>);
 
 #[derive(Debug)]
-struct Rule {
-    pattern: Pattern,
-    fault: Fault,
+struct ActiveFaultRule {
+    pattern: IdentifierPattern,
+    fault: StagedFault,
     /// 0 to 1.
     probability: f64,
     seed: u64,
@@ -23,27 +23,27 @@ struct Rule {
 }
 
 #[derive(Debug)]
-enum Pattern {
+enum IdentifierPattern {
     /// Compared with what follows `|`, or with all of it when the pattern has a `|` itself.
     Identifier(String),
     Path(String),
 }
 
-impl Rules {
+impl FaultRules {
     /// Reads rules whose form the settings have checked.
     ///
     /// # Errors
     /// Every fault that cannot be read, with the number of its rule, one per line.
-    pub fn new(rules: &[FaultRule]) -> Result<Rules, String> {
+    pub fn new(rules: &[FaultRule]) -> Result<FaultRules, String> {
         let mut problems = Vec::new();
         let mut read = Vec::with_capacity(rules.len());
         for (number, rule) in rules.iter().enumerate() {
-            match Rule::new(rule) {
+            match ActiveFaultRule::new(rule) {
                 Ok(rule) => read.push(rule),
                 Err(problem) => problems.push(format!("registry.fault[{number}]: {problem}")),
             }
         }
-        if problems.is_empty() { Ok(Rules(read)) } else { Err(problems.join("\n")) }
+        if problems.is_empty() { Ok(FaultRules(read)) } else { Err(problems.join("\n")) }
     }
 
     /// Whether no rule can ever strike.
@@ -55,21 +55,21 @@ impl Rules {
     /// `system|value` or a bare value.
     ///
     /// The first rule that fits strikes; one that is used up, or that chance passes over, leaves the call to the next.
-    pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<Fault> {
+    pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<StagedFault> {
         self.0.iter().find(|rule| rule.fits(path, identifiers) && rule.strikes()).map(|rule| rule.fault.clone())
     }
 }
 
-impl Rule {
-    fn new(rule: &FaultRule) -> Result<Rule, String> {
+impl ActiveFaultRule {
+    fn new(rule: &FaultRule) -> Result<ActiveFaultRule, String> {
         let pattern = match (&rule.identifier, &rule.path) {
-            (Some(identifier), None) => Pattern::Identifier(identifier.clone()),
-            (None, Some(path)) => Pattern::Path(path.clone()),
+            (Some(identifier), None) => IdentifierPattern::Identifier(identifier.clone()),
+            (None, Some(path)) => IdentifierPattern::Path(path.clone()),
             _ => return Err("it needs either an identifier or a path".to_owned()),
         };
-        Ok(Rule {
+        Ok(ActiveFaultRule {
             pattern,
-            fault: Fault::parse(&rule.fault)?,
+            fault: StagedFault::parse(&rule.fault)?,
             probability: rule.probability,
             seed: rule.seed,
             fitted: AtomicU64::new(0),
@@ -79,11 +79,13 @@ impl Rule {
 
     fn fits(&self, path: &str, identifiers: &[&str]) -> bool {
         match &self.pattern {
-            Pattern::Path(pattern) => is_like(path, pattern),
-            Pattern::Identifier(pattern) => identifiers.iter().any(|identifier| match pattern.contains('|') {
-                true => is_like(identifier, pattern),
-                false => is_like(identifier.split_once('|').map_or(*identifier, |(_, value)| value), pattern),
-            }),
+            IdentifierPattern::Path(pattern) => is_like(path, pattern),
+            IdentifierPattern::Identifier(pattern) => {
+                identifiers.iter().any(|identifier| match pattern.contains('|') {
+                    true => is_like(identifier, pattern),
+                    false => is_like(identifier.split_once('|').map_or(*identifier, |(_, value)| value), pattern),
+                })
+            }
         }
     }
 
@@ -143,7 +145,7 @@ mod tests {
         }
     }
 
-    fn code(fault: Option<Fault>) -> Option<String> {
+    fn code(fault: Option<StagedFault>) -> Option<String> {
         match fault?.effect {
             Some(Effect::Chain(entries)) => entries.last().map(|entry| entry.code.clone()),
             other => Some(format!("{other:?}")),
@@ -175,7 +177,7 @@ mod tests {
             rule(Some("https://fhir.ee/sid/pid/fin/*|X1"), None, "MPI-044"),
             rule(None, Some("/Patient/2*"), "MPI-072"),
         ];
-        let rules = Rules::new(&rules).unwrap();
+        let rules = FaultRules::new(&rules).unwrap();
         for (path, identifiers, expected) in [
             ("/Patient", &["https://fhir.ee/sid/pid/est/ni|37605030299"][..], Some("MPI-021")),
             ("/Patient", &["37605030299"], Some("MPI-021")),
@@ -192,7 +194,7 @@ mod tests {
     fn a_rule_that_is_used_up_leaves_the_call_to_the_next() {
         let mut twice = rule(None, Some("*"), "timeout");
         twice.times = Some(2);
-        let rules = Rules::new(&[twice, rule(None, Some("*"), "slow=1s")]).unwrap();
+        let rules = FaultRules::new(&[twice, rule(None, Some("*"), "slow=1s")]).unwrap();
         let told = || rules.strike("/Patient", &[]).unwrap().effect.is_some();
         assert_eq!([told(), told(), told(), told()], [true, true, false, false]);
     }
@@ -201,7 +203,7 @@ mod tests {
     fn no_strike_is_counted_twice_by_calls_at_the_same_time() {
         let mut some = rule(None, Some("*"), "refuse");
         some.times = Some(1000);
-        let rules = Rules::new(&[some]).unwrap();
+        let rules = FaultRules::new(&[some]).unwrap();
         let count = || (0..500).filter(|_| rules.strike("/Patient", &[]).is_some()).count();
         let total: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(count)).collect();
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn chance_strikes_as_often_as_it_should_and_the_same_calls_every_time() {
         let strikes = |seed: u64, probability: f64| {
-            let rules = Rules::new(&[FaultRule { probability, seed, ..rule(None, Some("*"), "refuse") }]).unwrap();
+            let rules = FaultRules::new(&[FaultRule { probability, seed, ..rule(None, Some("*"), "refuse") }]).unwrap();
             (0..10_000).map(|_| rules.strike("/", &[]).is_some()).collect::<Vec<bool>>()
         };
         let count = |strikes: &[bool]| strikes.iter().filter(|strike| **strike).count();
@@ -226,7 +228,7 @@ mod tests {
     #[test]
     fn every_rule_that_cannot_be_read_is_told_with_its_number() {
         let wrong = [rule(None, None, "timeout"), rule(None, Some("*"), "timeout"), rule(Some("a"), None, "MPI-999")];
-        let refusal = Rules::new(&wrong).unwrap_err();
+        let refusal = FaultRules::new(&wrong).unwrap_err();
         assert_eq!(refusal.lines().count(), 2, "{refusal}");
         assert!(
             refusal.starts_with("registry.fault[0]: it needs") && refusal.contains("\nregistry.fault[2]: 'MPI-999'")

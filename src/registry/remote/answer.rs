@@ -5,14 +5,14 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 
 use super::chain;
 use super::links::Move;
-use crate::registry::{Ask, Failed, Silent, Told};
+use crate::registry::{Ask, LookupFailure, RegistryFinding, Silent};
 use fhir::date_time::parse_http_date;
 use fhir::json::{self, Json};
 use fhir::limits::ID_CHARACTERS_MAX;
 
 /// An answer as it came.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RegistryResponse {
     pub status: u16,
     pub headers: HeaderMap,
     /// Nothing when it is of another kind than JSON, which nobody reads.
@@ -21,12 +21,12 @@ pub(super) struct Answer {
 
 /// What was told, and how many patients it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub told: Told,
+pub(super) struct PatientMatches {
+    pub told: RegistryFinding,
     pub patients: usize,
 }
 
-impl Answer {
+impl RegistryResponse {
     /// Whether a body of these headers can be read: JSON, not packed.
     pub(super) fn is_json(headers: &HeaderMap) -> bool {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
@@ -39,9 +39,9 @@ impl Answer {
     /// What it means as an answer to this question. `links` is given for a Bundle that goes to a caller.
     ///
     /// # Errors
-    /// [`Failed::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500). [`Failed::NotFound`] when a
+    /// [`LookupFailure::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500). [`LookupFailure::NotFound`] when a
     /// plain 404 tells that there is no such patient or version, or that a search finds nobody. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
-    pub(super) fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
+    pub(super) fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<PatientMatches, LookupFailure> {
         match self.status {
             200 => self.success(ask, links),
             400..=599 => Err(self.refusal(ask)),
@@ -50,12 +50,12 @@ impl Answer {
         }
     }
 
-    fn success(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
+    fn success(&self, ask: &Ask, links: Option<&Move>) -> Result<PatientMatches, LookupFailure> {
         let body = self.body.as_deref().ok_or_else(|| unreadable("its type is not JSON"))?;
         let read = json::parse_with_problems(body).map_err(|_| unreadable("it is not JSON"))?;
         if let Some(chain) = chain::read(&read.value, 500) {
             return Err(if chain.issues.iter().any(chain::is_error) {
-                Failed::Refused(chain)
+                LookupFailure::Refused(chain)
             } else {
                 unreadable("it is an OperationOutcome without an error")
             });
@@ -75,33 +75,33 @@ impl Answer {
             links.bundle(&mut resource);
         }
         let header = |name| self.headers.get(name)?.to_str().ok();
-        let told = Told {
+        let told = RegistryFinding {
             body: resource.to_vec(),
             version: header(ETAG).and_then(version).map(str::to_owned),
             last_modified: header(LAST_MODIFIED)
                 .and_then(parse_http_date)
                 .and_then(|seconds| seconds.checked_mul(1_000)),
         };
-        Ok(Found { told, patients })
+        Ok(PatientMatches { told, patients })
     }
 
-    fn refusal(&self, ask: &Ask) -> Failed {
+    fn refusal(&self, ask: &Ask) -> LookupFailure {
         // An OperationOutcome may hold what FHIR forbids; as much of it is told on as can be read.
         let read = self.body.as_deref().and_then(|body| json::parse_with_problems(body).ok());
         let resource = read.as_ref().map(|read| &read.value);
         if let Some(chain) = resource.and_then(|resource| chain::read(resource, self.status)) {
-            return Failed::Refused(chain);
+            return LookupFailure::Refused(chain);
         }
         let is_patient = resource.and_then(|resource| resource.text("resourceType")) == Some("Patient");
         if self.status == 404 && !matches!(ask, Ask::History(..)) && !is_patient {
-            return Failed::NotFound;
+            return LookupFailure::NotFound;
         }
         unreadable(format!("its status is {}, without an OperationOutcome", self.status))
     }
 }
 
-fn unreadable(why: impl Into<String>) -> Failed {
-    Failed::Silent(Silent::Unreadable(why.into()))
+fn unreadable(why: impl Into<String>) -> LookupFailure {
+    LookupFailure::Silent(Silent::Unreadable(why.into()))
 }
 
 /// One Patient with the id asked for.
@@ -159,8 +159,8 @@ mod tests {
     const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"}}"#;
     const REFUSAL: &str = r#"{"resourceType":"OperationOutcome","issue":[{"code":"invalid","details":{"text":"No"}}]}"#;
 
-    fn judge(ask: &Ask, status: u16, body: &str) -> Result<Found, Failed> {
-        Answer { status, headers: HeaderMap::new(), body: Some(body.as_bytes().to_vec()) }.judge(ask, None)
+    fn judge(ask: &Ask, status: u16, body: &str) -> Result<PatientMatches, LookupFailure> {
+        RegistryResponse { status, headers: HeaderMap::new(), body: Some(body.as_bytes().to_vec()) }.judge(ask, None)
     }
 
     fn read() -> Ask {
@@ -175,8 +175,8 @@ mod tests {
         Ask::Search(Vec::new())
     }
 
-    fn is_unreadable(told: Result<Found, Failed>) -> bool {
-        matches!(told, Err(Failed::Silent(Silent::Unreadable(_))))
+    fn is_unreadable(told: Result<PatientMatches, LookupFailure>) -> bool {
+        matches!(told, Err(LookupFailure::Silent(Silent::Unreadable(_))))
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, kind.parse().unwrap());
             packed.map(|packed| headers.insert(CONTENT_ENCODING, packed.parse().unwrap()));
-            Answer::is_json(&headers)
+            RegistryResponse::is_json(&headers)
         };
         for kind in
             ["application/fhir+json", "application/json", "Application/FHIR+JSON ; fhirVersion=4.0; charset=utf-8"]
@@ -204,7 +204,7 @@ mod tests {
             assert!(!is_json(kind, None), "{kind}");
         }
         assert!(is_json("application/json", Some("identity")) && !is_json("application/json", Some("gzip")));
-        assert!(!Answer::is_json(&HeaderMap::new()));
+        assert!(!RegistryResponse::is_json(&HeaderMap::new()));
     }
 
     #[test]
@@ -263,29 +263,29 @@ mod tests {
     #[test]
     fn an_outcome_refuses_whatever_the_status() {
         for (status, expected) in [(200, 500), (400, 400), (404, 404), (500, 500), (503, 503)] {
-            let Err(Failed::Refused(chain)) = judge(&search(), status, REFUSAL) else { panic!("{status}") };
+            let Err(LookupFailure::Refused(chain)) = judge(&search(), status, REFUSAL) else { panic!("{status}") };
             assert_eq!((chain.status, chain.issues[0].severity.as_str()), (expected, "error"));
         }
         let warning = REFUSAL.replace(r#"{"code""#, r#"{"severity":"warning","code""#);
         assert!(is_unreadable(judge(&search(), 200, &warning)));
-        assert!(matches!(judge(&search(), 400, &warning), Err(Failed::Refused(_))));
+        assert!(matches!(judge(&search(), 400, &warning), Err(LookupFailure::Refused(_))));
         // What FHIR forbids does not hide what an outcome tells.
         let lax = REFUSAL.replace(r#"{"code""#, r#"{"expression":[],"diagnostics":null,"code""#);
-        assert!(matches!(judge(&search(), 400, &lax), Err(Failed::Refused(_))));
+        assert!(matches!(judge(&search(), 400, &lax), Err(LookupFailure::Refused(_))));
     }
 
     #[test]
     fn a_plain_404_tells_that_there_is_no_such_patient() {
         for ask in [read(), vread(), search()] {
             for body in ["", "<html>", "{}", r#"{"error":"not found"}"#] {
-                assert_eq!(judge(&ask, 404, body), Err(Failed::NotFound), "{body}");
+                assert_eq!(judge(&ask, 404, body), Err(LookupFailure::NotFound), "{body}");
             }
             assert!(is_unreadable(judge(&ask, 404, PATIENT)), "a Patient cannot be missing");
             assert!(is_unreadable(judge(&ask, 410, "")));
         }
         assert!(is_unreadable(judge(&Ask::History("200".to_owned(), Vec::new()), 404, "")));
-        let no_json = Answer { status: 404, headers: HeaderMap::new(), body: None };
-        assert_eq!(no_json.judge(&read(), None), Err(Failed::NotFound));
+        let no_json = RegistryResponse { status: 404, headers: HeaderMap::new(), body: None };
+        assert_eq!(no_json.judge(&read(), None), Err(LookupFailure::NotFound));
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(ETAG, tag.parse().unwrap());
             headers.insert(LAST_MODIFIED, "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
-            let answer = Answer { status: 200, headers, body: Some(PATIENT.as_bytes().to_vec()) };
+            let answer = RegistryResponse { status: 200, headers, body: Some(PATIENT.as_bytes().to_vec()) };
             answer.judge(&read(), None).unwrap().told
         };
         assert_eq!(told(r#"W/"3""#).version.as_deref(), Some("3"));

@@ -12,11 +12,11 @@ pub(super) struct Breaker {
     failures_max: u32,
     /// How long it stays open.
     rest: Duration,
-    state: Mutex<State>,
+    state: Mutex<CircuitState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum CircuitState {
     Closed { failures: u32 },
     Open { until: Instant },
     HalfOpen,
@@ -32,31 +32,31 @@ pub(super) struct Pass<'a> {
 
 /// What a request changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum BreakerChange {
     Opened,
     Closed,
 }
 
 impl Breaker {
     pub(super) fn new(failures_max: u32, rest: Duration) -> Breaker {
-        Breaker { failures_max, rest, state: Mutex::new(State::Closed { failures: 0 }) }
+        Breaker { failures_max, rest, state: Mutex::new(CircuitState::Closed { failures: 0 }) }
     }
 
     /// Whether a request would be refused now. It may wait for its turn otherwise, and then ask to be [let through](Self::pass).
     pub(super) fn refuses(&self, now: Instant) -> bool {
         match *self.state() {
-            State::Closed { .. } => false,
-            State::Open { until } => now < until,
-            State::HalfOpen => true,
+            CircuitState::Closed { .. } => false,
+            CircuitState::Open { until } => now < until,
+            CircuitState::HalfOpen => true,
         }
     }
 
     /// Whether requests go, for whoever watches.
     pub(super) fn condition(&self, now: Instant) -> BreakerState {
         match *self.state() {
-            State::Closed { .. } => BreakerState::Closed,
-            State::Open { until } if now < until => BreakerState::Open,
-            State::Open { .. } | State::HalfOpen => BreakerState::HalfOpen,
+            CircuitState::Closed { .. } => BreakerState::Closed,
+            CircuitState::Open { until } if now < until => BreakerState::Open,
+            CircuitState::Open { .. } | CircuitState::HalfOpen => BreakerState::HalfOpen,
         }
     }
 
@@ -64,17 +64,17 @@ impl Breaker {
     pub(super) fn pass(&self, now: Instant) -> Option<Pass<'_>> {
         let mut state = self.state();
         let probe = match *state {
-            State::Closed { .. } => None,
-            State::Open { until } if now >= until => {
-                *state = State::HalfOpen;
+            CircuitState::Closed { .. } => None,
+            CircuitState::Open { until } if now >= until => {
+                *state = CircuitState::HalfOpen;
                 Some(now)
             }
-            State::Open { .. } | State::HalfOpen => return None,
+            CircuitState::Open { .. } | CircuitState::HalfOpen => return None,
         };
         Some(Pass { breaker: self, probe })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CircuitState> {
         // Nothing panics while it is held, and a state is replaced as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,18 +83,20 @@ impl Breaker {
 impl Pass<'_> {
     /// Tells what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
     /// any more; only the probe does.
-    pub(super) fn tell(mut self, is_alive: bool, now: Instant) -> Option<Change> {
+    pub(super) fn tell(mut self, is_alive: bool, now: Instant) -> Option<BreakerChange> {
         let is_probe = self.probe.take().is_some();
         let mut state = self.breaker.state();
-        let open = State::Open { until: now + self.breaker.rest };
+        let open = CircuitState::Open { until: now + self.breaker.rest };
         let (next, change) = match (*state, is_alive) {
-            (State::HalfOpen, true) if is_probe => (State::Closed { failures: 0 }, Some(Change::Closed)),
-            (State::HalfOpen, false) if is_probe => (open, Some(Change::Opened)),
-            (State::Closed { .. }, true) => (State::Closed { failures: 0 }, None),
-            (State::Closed { failures }, false) if failures + 1 < self.breaker.failures_max => {
-                (State::Closed { failures: failures + 1 }, None)
+            (CircuitState::HalfOpen, true) if is_probe => {
+                (CircuitState::Closed { failures: 0 }, Some(BreakerChange::Closed))
             }
-            (State::Closed { .. }, false) => (open, Some(Change::Opened)),
+            (CircuitState::HalfOpen, false) if is_probe => (open, Some(BreakerChange::Opened)),
+            (CircuitState::Closed { .. }, true) => (CircuitState::Closed { failures: 0 }, None),
+            (CircuitState::Closed { failures }, false) if failures + 1 < self.breaker.failures_max => {
+                (CircuitState::Closed { failures: failures + 1 }, None)
+            }
+            (CircuitState::Closed { .. }, false) => (open, Some(BreakerChange::Opened)),
             (other, _) => (other, None),
         };
         *state = next;
@@ -106,7 +108,7 @@ impl Drop for Pass<'_> {
     fn drop(&mut self) {
         if let Some(until) = self.probe {
             // Its rest is over already, so the next request is the probe.
-            *self.breaker.state() = State::Open { until };
+            *self.breaker.state() = CircuitState::Open { until };
         }
     }
 }
@@ -121,7 +123,7 @@ mod tests {
     fn open() -> (Breaker, Instant) {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
         let told: Vec<_> = (0..3).map(|_| breaker.pass(now).unwrap().tell(false, now)).collect();
-        assert_eq!(told, [None, None, Some(Change::Opened)]);
+        assert_eq!(told, [None, None, Some(BreakerChange::Opened)]);
         (breaker, now)
     }
 
@@ -132,7 +134,7 @@ mod tests {
             assert_eq!(breaker.pass(now).unwrap().tell(is_alive, now), None);
         }
         assert!(!breaker.refuses(now));
-        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(Change::Opened));
+        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(BreakerChange::Opened));
         assert!(breaker.refuses(now) && breaker.pass(now).is_none());
     }
 
@@ -146,7 +148,7 @@ mod tests {
         let probe = breaker.pass(now).unwrap();
         assert!(breaker.refuses(now) && breaker.pass(now).is_none());
         assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
-        assert_eq!(probe.tell(true, now), Some(Change::Closed));
+        assert_eq!(probe.tell(true, now), Some(BreakerChange::Closed));
         assert_eq!(breaker.condition(now), BreakerState::Closed);
         assert!(breaker.pass(now).is_some());
     }
@@ -155,7 +157,7 @@ mod tests {
     fn a_probe_that_fails_opens_it_for_another_rest() {
         let (breaker, start) = open();
         let now = start + REST;
-        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(Change::Opened));
+        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(BreakerChange::Opened));
         assert!(breaker.pass(now + REST - Duration::from_nanos(1)).is_none());
         assert!(breaker.pass(now + REST).is_some());
     }
@@ -179,6 +181,6 @@ mod tests {
         assert!(breaker.refuses(now));
         let probe = breaker.pass(now + REST).unwrap();
         assert_eq!(later.tell(false, now + REST), None);
-        assert_eq!(probe.tell(true, now + REST), Some(Change::Closed));
+        assert_eq!(probe.tell(true, now + REST), Some(BreakerChange::Closed));
     }
 }

@@ -8,7 +8,7 @@ use quick_cache::sync::{Cache as Entries, DefaultLifecycle, PlaceholderGuard};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::config::limits::REGISTRY_CACHE_BYTES_MAX;
-use crate::registry::{Remembered, Silent, Told};
+use crate::registry::{RegistryFinding, RememberedAnswers, Silent};
 
 /// Answers of the registry that are remembered at once.
 const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
@@ -20,7 +20,7 @@ const ENTRY_BYTES: usize = 256;
 /// the same at the same time one asks the registry, and the others wait for what it brings.
 #[derive(Debug)]
 pub(super) struct Cache {
-    entries: Entries<Arc<str>, Entry, Bytes>,
+    entries: Entries<Arc<str>, CacheEntry, EntryWeight>,
     time: Duration,
     found: AtomicU64,
     missed: AtomicU64,
@@ -29,31 +29,38 @@ pub(super) struct Cache {
 /// What a question brought for those who waited for it.
 #[derive(Clone, Debug)]
 pub(super) enum Landed {
-    Told(Arc<Told>),
+    Told(Arc<RegistryFinding>),
     Silent(Silent),
     /// Nothing for others: a refusal is in the words and for the headers of the one who asked.
     Alone,
 }
 
 /// The turn to ask. Dropped without landing, one of those who wait takes it.
-pub(super) struct Turn<'a> {
+pub(super) struct LookupPermit<'a> {
     cache: &'a Cache,
     key: Arc<str>,
-    guard: PlaceholderGuard<'a, Arc<str>, Entry, Bytes, DefaultHashBuilder, DefaultLifecycle<Arc<str>, Entry>>,
+    guard: PlaceholderGuard<
+        'a,
+        Arc<str>,
+        CacheEntry,
+        EntryWeight,
+        DefaultHashBuilder,
+        DefaultLifecycle<Arc<str>, CacheEntry>,
+    >,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CacheEntry {
     landed: Landed,
     until: Instant,
 }
 
 /// Weighs an entry by its bytes, and none less than its share of the room, so that one bound holds for both bytes and entries.
 #[derive(Clone, Debug)]
-struct Bytes;
+struct EntryWeight;
 
-impl Weighter<Arc<str>, Entry> for Bytes {
-    fn weight(&self, key: &Arc<str>, value: &Entry) -> u64 {
+impl Weighter<Arc<str>, CacheEntry> for EntryWeight {
+    fn weight(&self, key: &Arc<str>, value: &CacheEntry) -> u64 {
         let body = if let Landed::Told(told) = &value.landed { told.body.capacity() } else { 0 };
         let bytes = key.len() + body + ENTRY_BYTES;
         (bytes as u64).max(REGISTRY_CACHE_BYTES_MAX.div_ceil(REGISTRY_CACHE_ENTRIES_MAX))
@@ -72,14 +79,15 @@ impl Cache {
             .hot_allocation(0.75)
             .build()
             .expect("both capacities are given");
-        let entries = Entries::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let entries =
+            Entries::with_options(options, EntryWeight, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Cache { entries, time, found: AtomicU64::new(0), missed: AtomicU64::new(0) }
     }
 
     /// What was told, while it may be told again.
-    pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<Told>> {
+    pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<RegistryFinding>> {
         let found = self.entries.get(key);
-        if let Some(Entry { landed: Landed::Told(told), until }) = &found
+        if let Some(CacheEntry { landed: Landed::Told(told), until }) = &found
             && now < *until
         {
             self.found.fetch_add(1, Ordering::Relaxed);
@@ -93,26 +101,26 @@ impl Cache {
     }
 
     /// Answers that are remembered, and how often one was looked for and found, or not.
-    pub(super) fn count(&self) -> Remembered {
+    pub(super) fn count(&self) -> RememberedAnswers {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Remembered { entries: self.entries.len() as u64, found: count(&self.found), missed: count(&self.missed) }
+        RememberedAnswers { entries: self.entries.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
     /// Waits for what somebody else asks; where nobody does, the turn to ask comes back.
-    pub(super) async fn join(&self, key: &Arc<str>) -> Result<Landed, Turn<'_>> {
+    pub(super) async fn join(&self, key: &Arc<str>) -> Result<Landed, LookupPermit<'_>> {
         let joined = self.entries.get_value_or_guard_async(key).await;
-        joined.map(|entry| entry.landed).map_err(|guard| Turn { cache: self, key: key.clone(), guard })
+        joined.map(|entry| entry.landed).map_err(|guard| LookupPermit { cache: self, key: key.clone(), guard })
     }
 }
 
-impl Turn<'_> {
+impl LookupPermit<'_> {
     /// Tells those who wait. An answer is remembered from `now` on; anything else is for them alone.
     pub(super) fn land(self, landed: Landed, now: Instant) {
-        let Turn { cache, key, guard } = self;
+        let LookupPermit { cache, key, guard } = self;
         let is_remembered = matches!(landed, Landed::Told(_));
         let until = if is_remembered { now + cache.time } else { now };
         // It is taken in unless the entry was removed meanwhile, which nobody does.
-        let _ = guard.insert(Entry { landed, until });
+        let _ = guard.insert(CacheEntry { landed, until });
         if !is_remembered {
             cache.entries.remove(&key);
         }
@@ -123,12 +131,12 @@ impl Turn<'_> {
 mod tests {
     use super::*;
 
-    fn told(bytes: usize) -> Arc<Told> {
-        Arc::new(Told { body: vec![b'x'; bytes], ..Told::default() })
+    fn told(bytes: usize) -> Arc<RegistryFinding> {
+        Arc::new(RegistryFinding { body: vec![b'x'; bytes], ..RegistryFinding::default() })
     }
 
     /// Somebody asks and is told.
-    async fn insert(cache: &Cache, key: &str, told: Arc<Told>, now: Instant) {
+    async fn insert(cache: &Cache, key: &str, told: Arc<RegistryFinding>, now: Instant) {
         let Err(turn) = cache.join(&key.into()).await else { panic!("nobody has asked for {key}") };
         turn.land(Landed::Told(told), now);
     }
@@ -141,7 +149,7 @@ mod tests {
         assert_eq!(cache.get("a", now + Duration::from_secs(30)), None);
         assert_eq!((cache.get("a", now), cache.entries.len()), (None, 0), "it is gone");
         assert_eq!(cache.get("b", now), None);
-        assert_eq!(cache.count(), Remembered { entries: 0, found: 1, missed: 3 });
+        assert_eq!(cache.count(), RememberedAnswers { entries: 0, found: 1, missed: 3 });
     }
 
     #[tokio::test]

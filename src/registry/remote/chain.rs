@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use fhir::json::Json;
-use fhir::outcome::reflected::Coding;
-use fhir::outcome::{Chain, Reflected};
+use fhir::outcome::reflected::ReflectedCoding;
+use fhir::outcome::{IssueChain, Reflected};
 
 /// Issues of another system's OperationOutcome that are told on. The longest chain of the specification has three.
 const REFLECTED_ISSUES_MAX: usize = 100;
@@ -18,13 +18,13 @@ const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 /// The issues in their order. What is missing or of a wrong type counts as absent. Nothing when it is another resource or has no issue.
 ///
 /// Source: FHIR R5 `operationoutcome.html`; Contract 6.3.
-pub(super) fn read(resource: &Json, status: u16) -> Option<Chain> {
+pub(super) fn read(resource: &Json, status: u16) -> Option<IssueChain> {
     if resource.text("resourceType") != Some("OperationOutcome") {
         return None;
     }
     let issues = resource.items("issue").iter().filter(|issue| issue.as_object().is_some());
     let issues: Vec<Reflected> = issues.take(REFLECTED_ISSUES_MAX).map(reflected).collect();
-    (!issues.is_empty()).then_some(Chain { status, issues })
+    (!issues.is_empty()).then_some(IssueChain { status, issues })
 }
 
 /// Whether an issue says that something went wrong.
@@ -58,10 +58,13 @@ fn reflected(issue: &Json) -> Reflected {
     }
 }
 
-fn coding(coding: &Json) -> Option<Coding> {
-    let coding =
-        Coding { system: text(coding, "system"), code: text(coding, "code"), display: text(coding, "display") };
-    (coding != Coding::default()).then_some(coding)
+fn coding(coding: &Json) -> Option<ReflectedCoding> {
+    let coding = ReflectedCoding {
+        system: text(coding, "system"),
+        code: text(coding, "code"),
+        display: text(coding, "display"),
+    };
+    (coding != ReflectedCoding::default()).then_some(coding)
 }
 
 fn text(value: &Json, name: &str) -> Option<String> {
@@ -97,7 +100,7 @@ mod tests {
                 "diagnostics":"why","expression":["Patient.identifier[0]"],"location":["f:Patient"]}"#,
         ))
         .unwrap();
-        let coding = |system: Option<&str>, code: &str, display: Option<&str>| Coding {
+        let coding = |system: Option<&str>, code: &str, display: Option<&str>| ReflectedCoding {
             system: system.map(str::to_owned),
             code: Some(code.to_owned()),
             display: display.map(str::to_owned),

@@ -19,7 +19,7 @@ use rustls::ClientConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::Answer;
+use super::answer::RegistryResponse;
 use crate::config::limits::{REGISTRY_ANSWER_BYTES_MAX, REGISTRY_LARGE_ANSWERS};
 use crate::registry::Silent;
 
@@ -34,7 +34,7 @@ const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections to one registry, kept and used again. Redirects are not followed, and proxies of the environment are not known.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct RegistryClient {
     pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     proven: Proven,
     large: Arc<Semaphore>,
@@ -42,23 +42,23 @@ pub(super) struct Client {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Received {
-    pub answer: Answer,
+pub(super) struct ReceivedResponse {
+    pub answer: RegistryResponse,
     /// Held until a large answer is judged.
     pub turn: Option<OwnedSemaphorePermit>,
 }
 
 /// Why nothing did.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(super) struct TransportFailure {
     pub why: Silent,
     /// Whether it may help to ask again: no connection, or one that broke.
     pub is_passing: bool,
 }
 
-impl Client {
+impl RegistryClient {
     /// `connections` may be idle at once.
-    pub(super) fn new(tls: ClientConfig, connections: usize) -> Client {
+    pub(super) fn new(tls: ClientConfig, connections: usize) -> RegistryClient {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -73,13 +73,18 @@ impl Client {
             .http1_max_buf_size(REGISTRY_HEAD_BYTES_MAX)
             .build(connector);
         let large = Arc::new(Semaphore::new(REGISTRY_LARGE_ANSWERS));
-        Client { pool, proven: Proven::new(connections), large }
+        RegistryClient { pool, proven: Proven::new(connections), large }
     }
 
     /// Sends a GET and reads the answer as far as it is JSON.
     ///
     /// A kept connection that the other side gave up just then is no failure: the request goes once more, over another one.
-    pub(super) async fn get(&self, uri: &Uri, headers: &HeaderMap, until: Instant) -> Result<Received, Lost> {
+    pub(super) async fn get(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        until: Instant,
+    ) -> Result<ReceivedResponse, TransportFailure> {
         let mut is_second = false;
         let response = loop {
             let mut request = Request::new(Empty::new());
@@ -98,11 +103,14 @@ impl Client {
         self.read(response, until).await
     }
 
-    async fn read(&self, response: Response<Incoming>, until: Instant) -> Result<Received, Lost> {
+    async fn read(&self, response: Response<Incoming>, until: Instant) -> Result<ReceivedResponse, TransportFailure> {
         let (head, mut body) = response.into_parts();
         let status = head.status.as_u16();
-        if !Answer::is_json(&head.headers) {
-            return Ok(Received { answer: Answer { status, headers: head.headers, body: None }, turn: None });
+        if !RegistryResponse::is_json(&head.headers) {
+            return Ok(ReceivedResponse {
+                answer: RegistryResponse { status, headers: head.headers, body: None },
+                turn: None,
+            });
         }
         let too_large = || unreadable(format!("it has more than {REGISTRY_ANSWER_BYTES_MAX} bytes"));
         if body.size_hint().lower() > REGISTRY_ANSWER_BYTES_MAX as u64 {
@@ -126,7 +134,7 @@ impl Client {
             }
             bytes.extend_from_slice(&data);
         }
-        Ok(Received { answer: Answer { status, headers: head.headers, body: Some(bytes) }, turn })
+        Ok(ReceivedResponse { answer: RegistryResponse { status, headers: head.headers, body: Some(bytes) }, turn })
     }
 }
 
@@ -177,28 +185,28 @@ fn was_closed(error: &Error) -> bool {
     })
 }
 
-fn lost(error: &Error) -> Lost {
+fn lost(error: &Error) -> TransportFailure {
     let http = sources(error).find_map(|source| source.downcast_ref::<hyper::Error>());
     if !error.is_connect() && http.is_some_and(|error| error.is_parse() || error.is_parse_too_large()) {
         return unreadable("it is not HTTP");
     }
-    Lost { why: Silent::Unreachable(words(error)), is_passing: true }
+    TransportFailure { why: Silent::Unreachable(words(error)), is_passing: true }
 }
 
 /// What the answer was read from broke, or its frame did.
-fn broken(error: &hyper::Error) -> Lost {
+fn broken(error: &hyper::Error) -> TransportFailure {
     if error.is_parse() {
         return unreadable("it is not HTTP");
     }
-    Lost { why: Silent::Unreachable(words(error)), is_passing: true }
+    TransportFailure { why: Silent::Unreachable(words(error)), is_passing: true }
 }
 
-fn unreadable(why: impl Into<String>) -> Lost {
-    Lost { why: Silent::Unreadable(why.into()), is_passing: false }
+fn unreadable(why: impl Into<String>) -> TransportFailure {
+    TransportFailure { why: Silent::Unreadable(why.into()), is_passing: false }
 }
 
-fn late(missing: &str, is_passing: bool) -> Lost {
-    Lost { why: Silent::Timeout(format!("{missing} within its time")), is_passing }
+fn late(missing: &str, is_passing: bool) -> TransportFailure {
+    TransportFailure { why: Silent::Timeout(format!("{missing} within its time")), is_passing }
 }
 
 /// An error with its causes, which name hosts, ports and certificates at most.

@@ -21,7 +21,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The header `Authorization` of requests that the service makes for itself, and whether the registry accepts it.
 #[derive(Debug)]
 pub(super) struct Credential {
-    source: Source,
+    source: CredentialSource,
     /// The registry refused it last.
     is_refused: AtomicBool,
     /// Its file could not be read last.
@@ -29,7 +29,7 @@ pub(super) struct Credential {
 }
 
 #[derive(Debug)]
-enum Source {
+enum CredentialSource {
     None,
     Text(HeaderValue),
     File(Rotated),
@@ -39,11 +39,11 @@ enum Source {
 #[derive(Debug)]
 struct Rotated {
     path: PathBuf,
-    newest: Mutex<Newest>,
+    newest: Mutex<NewestCredential>,
 }
 
 #[derive(Clone, Debug)]
-struct Newest {
+struct NewestCredential {
     header: HeaderValue,
     read: Instant,
 }
@@ -55,14 +55,14 @@ impl Credential {
     /// Both are given; the file cannot be read; the token is empty or cannot stand in a header. The text never repeats it.
     pub(super) fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
         let source = match (token, file) {
-            (None, None) => Source::None,
+            (None, None) => CredentialSource::None,
             (Some(token), None) => {
-                Source::Text(header(token).map_err(|problem| format!("registry.remote.token: {problem}"))?)
+                CredentialSource::Text(header(token).map_err(|problem| format!("registry.remote.token: {problem}"))?)
             }
             (None, Some(path)) => {
                 let read = read(path).map_err(|problem| format!("registry.remote.token_file: {problem}"));
-                let newest = Newest { header: read?, read: now };
-                Source::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
+                let newest = NewestCredential { header: read?, read: now };
+                CredentialSource::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
             }
             (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
         };
@@ -73,9 +73,9 @@ impl Credential {
     /// 128.
     pub(super) async fn header(&self, now: Instant) -> Option<HeaderValue> {
         match &self.source {
-            Source::None => None,
-            Source::Text(header) => Some(header.clone()),
-            Source::File(rotated) => {
+            CredentialSource::None => None,
+            CredentialSource::Text(header) => Some(header.clone()),
+            CredentialSource::File(rotated) => {
                 let (header, read) = rotated.header(now).await;
                 if let Some(read) = read {
                     let was_unreadable = self.is_unreadable.swap(read.is_err(), Ordering::Relaxed);
@@ -139,7 +139,7 @@ impl Rotated {
         }
     }
 
-    fn newest(&self) -> MutexGuard<'_, Newest> {
+    fn newest(&self) -> MutexGuard<'_, NewestCredential> {
         // Nothing panics while it is held.
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,7 +24,7 @@ use super::credential;
 use super::request::encode;
 use crate::config;
 use crate::config::limits::TOKEN_BYTES_MAX;
-use crate::registry::{Failed, Silent};
+use crate::registry::{LookupFailure, Silent};
 
 /// Tokens of callers whose exchanged tokens for the registry are kept.
 const EXCHANGED_TOKENS_MAX: usize = 4096;
@@ -39,7 +39,7 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// The issuer's token endpoint, and the tokens it gave.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct TokenExchange {
     endpoint: Uri,
     audience: String,
     /// The service's own name and secret there.
@@ -55,18 +55,18 @@ struct Given {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
     #[serde(default)]
     expires_in: u64,
 }
 
-impl Exchange {
+impl TokenExchange {
     /// Opens no connection yet.
     ///
     /// # Errors
     /// A setting is missing or wrong, or the file of the secret or of the authorities cannot be used; in words.
-    pub(super) fn new(settings: &config::Exchange, tls: rustls::ClientConfig) -> Result<Exchange, String> {
+    pub(super) fn new(settings: &config::ExchangeSettings, tls: rustls::ClientConfig) -> Result<TokenExchange, String> {
         let needed = |name: &str, value: &Option<String>| {
             value.clone().ok_or_else(|| {
                 format!("registry.remote.callers_token = 'exchange' needs registry.remote.exchange.{name}")
@@ -92,7 +92,7 @@ impl Exchange {
         tcp.enforce_http(false);
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
-        Ok(Exchange {
+        Ok(TokenExchange {
             endpoint: uri,
             audience: audience?,
             authorization,
@@ -110,7 +110,7 @@ impl Exchange {
         callers: &str,
         now: Instant,
         deadline: tokio::time::Instant,
-    ) -> Result<HeaderValue, Failed> {
+    ) -> Result<HeaderValue, LookupFailure> {
         // Who has no token at all is let in by the settings, and asks in nobody's name.
         let (_, token) = callers.trim().split_once(' ').ok_or_else(|| refused("the caller's header is no token"))?;
         let key = digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
@@ -129,7 +129,7 @@ impl Exchange {
         Ok(header)
     }
 
-    async fn ask(&self, token: &str) -> Result<Answer, Failed> {
+    async fn ask(&self, token: &str) -> Result<TokenResponse, LookupFailure> {
         let mut form = String::new();
         for (name, value) in [
             ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
@@ -166,6 +166,6 @@ impl Exchange {
 /// Longest time for which an exchanged token is kept.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
 
-fn refused(why: &str) -> Failed {
+fn refused(why: &str) -> LookupFailure {
     Silent::Credential(why.to_owned()).into()
 }

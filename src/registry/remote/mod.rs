@@ -25,21 +25,21 @@ use hyper::{HeaderMap, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
+use super::{Ask, Caller, LookupFailure, LookupPurpose, RegistryFinding, RegistryHealth, Silent};
 use crate::config::{self, CallersToken};
 use crate::tls;
-use answer::Found;
+use answer::PatientMatches;
 use base::log::event;
-use breaker::{Breaker, Change};
+use breaker::{Breaker, BreakerChange};
 use cache::{Cache, Landed};
-use client::{Client, Lost, Received};
+use client::{ReceivedResponse, RegistryClient, TransportFailure};
 use credential::Credential;
-use exchange::Exchange;
+use exchange::TokenExchange;
 use links::Move;
 
 /// The registry, as the service reaches it.
 #[derive(Debug)]
-pub struct Remote {
+pub struct RemoteRegistry {
     /// Without a slash at the end.
     address: String,
     timeout: Duration,
@@ -47,7 +47,7 @@ pub struct Remote {
     tries: u32,
     credential: Credential,
     callers: Callers,
-    client: Client,
+    client: RegistryClient,
     connections: Semaphore,
     breaker: Breaker,
     /// Why the last question got no answer, as the log has it.
@@ -61,15 +61,15 @@ pub struct Remote {
 enum Callers {
     Nothing,
     Own,
-    Exchanged(Box<Exchange>),
+    Exchanged(Box<TokenExchange>),
 }
 
-impl Remote {
+impl RemoteRegistry {
     /// Opens no connection yet.
     ///
     /// # Errors
     /// The address is missing or none of http or https; the file of authorities or of the token cannot be used; two tokens.
-    pub fn new(settings: &config::Remote) -> Result<Remote, String> {
+    pub fn new(settings: &config::RemoteSettings) -> Result<RemoteRegistry, String> {
         let now = Instant::now();
         let address = settings.address.as_deref().unwrap_or_default().trim_end_matches('/').to_owned();
         let refused = || format!("'{address}' is no address of a FHIR server, such as https://mpi.example.ee/fhir");
@@ -83,7 +83,7 @@ impl Remote {
         };
         let token = settings.token.as_ref().map(|token| token.0.as_str());
         let cache = Duration::from_secs(settings.cache_s);
-        Ok(Remote {
+        Ok(RemoteRegistry {
             address,
             timeout: Duration::from_millis(settings.timeout_ms),
             deadline: Duration::from_millis(settings.deadline_ms),
@@ -94,11 +94,11 @@ impl Remote {
                 CallersToken::Exchange => {
                     let tls = tls::settings(settings.exchange.ca_file.as_deref())
                         .map_err(|problem| format!("registry.remote.exchange.ca_file: {problem}"))?;
-                    Callers::Exchanged(Box::new(Exchange::new(&settings.exchange, tls)?))
+                    Callers::Exchanged(Box::new(TokenExchange::new(&settings.exchange, tls)?))
                 }
             },
             credential: Credential::new(token, settings.token_file.as_deref(), now)?,
-            client: Client::new(tls, settings.connections),
+            client: RegistryClient::new(tls, settings.connections),
             connections: Semaphore::new(settings.connections.max(1)),
             breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
             problem: Mutex::default(),
@@ -113,9 +113,9 @@ impl Remote {
     /// version. What a caller asks for is always asked for anew, since the registry judges by the caller's rights.
     ///
     /// # Errors
-    /// As [`Failed`] says. An id that is none of FHIR's, and a query too long for an address, is [`Silent::Unreadable`] without a
+    /// As [`LookupFailure`] says. An id that is none of FHIR's, and a query too long for an address, is [`Silent::Unreadable`] without a
     /// request.
-    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         let deadline = tokio::time::Instant::now() + self.deadline;
         let target = request::target(ask);
         let target: Arc<str> =
@@ -124,18 +124,20 @@ impl Remote {
             return Ok(self.fetch(ask, caller, &target, deadline).await?.told);
         };
         if let Some(told) = cache.get(&target, (self.clock)()) {
-            return Ok(Told::clone(&told));
+            return Ok(RegistryFinding::clone(&told));
         }
         match timeout_at(deadline, cache.join(&target)).await.map_err(|_| late())? {
-            Ok(Landed::Told(told)) => Ok(Told::clone(&told)),
-            Ok(Landed::Silent(silent)) => Err(Failed::Silent(silent)),
+            Ok(Landed::Told(told)) => Ok(RegistryFinding::clone(&told)),
+            Ok(Landed::Silent(silent)) => Err(LookupFailure::Silent(silent)),
             Ok(Landed::Alone) => Ok(self.fetch(ask, caller, &target, deadline).await?.told),
             Err(turn) => {
                 let found = self.fetch(ask, caller, &target, deadline).await;
                 let landed = match &found {
                     Ok(found) if found.patients > 0 => Landed::Told(Arc::new(found.told.clone())),
-                    Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
-                    Ok(_) | Err(Failed::Refused(_) | Failed::NotFound | Failed::Fault(_)) => Landed::Alone,
+                    Err(LookupFailure::Silent(silent)) => Landed::Silent(silent.clone()),
+                    Ok(_) | Err(LookupFailure::Refused(_) | LookupFailure::NotFound | LookupFailure::Fault(_)) => {
+                        Landed::Alone
+                    }
                 };
                 turn.land(landed, (self.clock)());
                 Ok(found?.told)
@@ -144,11 +146,11 @@ impl Remote {
     }
 
     /// Whether it is asked at this moment, and what is remembered of its answers.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> RegistryHealth {
         let remembered = self.cache.as_ref().map(Cache::count).unwrap_or_default();
         let breaker = self.breaker.condition((self.clock)());
         let last_problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Health::Remote { breaker, credential: self.credential.state(), remembered, last_problem }
+        RegistryHealth::Remote { breaker, credential: self.credential.state(), remembered, last_problem }
     }
 
     /// Keeps the reason why the last question got no answer, for health.
@@ -164,7 +166,7 @@ impl Remote {
         caller: &Caller,
         target: &str,
         deadline: tokio::time::Instant,
-    ) -> Result<Found, Failed> {
+    ) -> Result<PatientMatches, LookupFailure> {
         let uri: Uri =
             format!("{}{target}", self.address).parse().map_err(|_| unreadable("the question is too long"))?;
         // A staged fault comes again however often one asks, and is to be seen as it is.
@@ -188,7 +190,7 @@ impl Remote {
         caller: &Caller,
         uri: &Uri,
         deadline: tokio::time::Instant,
-    ) -> (Result<Found, Failed>, Option<Duration>) {
+    ) -> (Result<PatientMatches, LookupFailure>, Option<Duration>) {
         // Whoever would be refused anyway does not wait for a place.
         if self.breaker.refuses((self.clock)()) {
             return (Err(shut()), None);
@@ -208,12 +210,12 @@ impl Remote {
                 let status = received.answer.status;
                 let wanted = wanted(&received.answer.headers);
                 let outcome = self.own_credential(caller, status, self.judge(ask, caller, received).await);
-                let is_alive = status < 500 || !matches!(outcome, Err(Failed::Silent(_)));
+                let is_alive = status < 500 || !matches!(outcome, Err(LookupFailure::Silent(_)));
                 (outcome, is_alive, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
             }
-            Err(Lost { why, is_passing }) => {
+            Err(TransportFailure { why, is_passing }) => {
                 let is_alive = matches!(why, Silent::Unreadable(_));
-                (Err(Failed::Silent(why)), is_alive, is_passing.then_some(Duration::ZERO))
+                (Err(LookupFailure::Silent(why)), is_alive, is_passing.then_some(Duration::ZERO))
             }
         };
         // A staged fault says nothing of the registry. Neither does silence in what little time a long wait for a place has left.
@@ -221,12 +223,12 @@ impl Remote {
             return (outcome, again);
         }
         self.note(match &outcome {
-            Err(Failed::Silent(silent)) if !is_alive => Some(silent.to_string()),
+            Err(LookupFailure::Silent(silent)) if !is_alive => Some(silent.to_string()),
             _ => None,
         });
         match pass.tell(is_alive, (self.clock)()) {
-            Some(Change::Opened) => event!(REGISTRY_FAILS),
-            Some(Change::Closed) => event!(REGISTRY_ANSWERS),
+            Some(BreakerChange::Opened) => event!(REGISTRY_FAILS),
+            Some(BreakerChange::Closed) => event!(REGISTRY_ANSWERS),
             None => {}
         }
         (outcome, again)
@@ -237,11 +239,11 @@ impl Remote {
         &self,
         caller: &Caller,
         deadline: tokio::time::Instant,
-    ) -> Result<Option<HeaderValue>, Failed> {
+    ) -> Result<Option<HeaderValue>, LookupFailure> {
         let now = (self.clock)();
-        let callers = caller.authorization.as_deref().filter(|_| caller.purpose == Purpose::Callers);
+        let callers = caller.authorization.as_deref().filter(|_| caller.purpose == LookupPurpose::Callers);
         match (caller.purpose, callers, &self.callers) {
-            (Purpose::Look | Purpose::Write, ..) => Ok(self.credential.header(now).await),
+            (LookupPurpose::Look | LookupPurpose::Write, ..) => Ok(self.credential.header(now).await),
             (_, None, _) | (_, _, Callers::Nothing) => Ok(None),
             (_, Some(text), Callers::Own) => Ok(HeaderValue::from_bytes(text.as_bytes()).ok()),
             (_, Some(text), Callers::Exchanged(exchange)) => exchange.header(text, now, deadline).await.map(Some),
@@ -250,9 +252,14 @@ impl Remote {
 
     /// Records what an answer says about the service's own credential. The operator has to act on a refusal, not the
     /// caller.
-    fn own_credential(&self, caller: &Caller, status: u16, outcome: Result<Found, Failed>) -> Result<Found, Failed> {
+    fn own_credential(
+        &self,
+        caller: &Caller,
+        status: u16,
+        outcome: Result<PatientMatches, LookupFailure>,
+    ) -> Result<PatientMatches, LookupFailure> {
         // A staged fault says nothing of the credential, and neither does a registry that fails.
-        if caller.purpose == Purpose::Callers || caller.fault.is_some() || status >= 500 {
+        if caller.purpose == LookupPurpose::Callers || caller.fault.is_some() || status >= 500 {
             return outcome;
         }
         if !refuses_credential(status, &outcome) {
@@ -261,13 +268,18 @@ impl Remote {
         }
         let why = format!("status {status}");
         self.credential.refused(&why);
-        Err(Failed::Silent(Silent::Credential(why)))
+        Err(LookupFailure::Silent(Silent::Credential(why)))
     }
 
     /// A large answer is read on a thread of its own, so that those who serve are not held up.
-    async fn judge(&self, ask: &Ask, caller: &Caller, received: Received) -> Result<Found, Failed> {
-        let Received { answer, turn } = received;
-        let to = (caller.purpose == Purpose::Callers).then(|| caller.base_url.clone());
+    async fn judge(
+        &self,
+        ask: &Ask,
+        caller: &Caller,
+        received: ReceivedResponse,
+    ) -> Result<PatientMatches, LookupFailure> {
+        let ReceivedResponse { answer, turn } = received;
+        let to = (caller.purpose == LookupPurpose::Callers).then(|| caller.base_url.clone());
         let Some(turn) = turn else {
             return answer.judge(ask, to.as_deref().map(|to| Move { from: &self.address, to }).as_ref());
         };
@@ -285,10 +297,10 @@ const ABOUT_SESSION: [&str; 4] = ["MPI-097", "MPI-105", "MPI-403", "HCERT-178"];
 
 /// Whether an answer refuses the credential itself. A 403 whose original error has another code, of the catalogue or
 /// not, concerns the request.
-fn refuses_credential(status: u16, outcome: &Result<Found, Failed>) -> bool {
+fn refuses_credential(status: u16, outcome: &Result<PatientMatches, LookupFailure>) -> bool {
     match (status, outcome) {
         (401, _) => true,
-        (403, Err(Failed::Refused(chain))) => {
+        (403, Err(LookupFailure::Refused(chain))) => {
             let codings = chain.issues.last().map(|issue| &*issue.codings).unwrap_or_default();
             let code = codings.iter().find_map(|coding| coding.code.as_deref());
             code.is_none_or(|code| ABOUT_SESSION.contains(&code))
@@ -305,7 +317,7 @@ fn is_remembered(ask: &Ask, caller: &Caller) -> bool {
         Ask::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier" || name == "_id"),
         Ask::History(..) => false,
     };
-    is_lookup && caller.purpose != Purpose::Callers && caller.fault.is_none()
+    is_lookup && caller.purpose != LookupPurpose::Callers && caller.fault.is_none()
 }
 
 fn wanted(headers: &HeaderMap) -> Duration {
@@ -313,14 +325,14 @@ fn wanted(headers: &HeaderMap) -> Duration {
     text.and_then(|text| retry::retry_after(text, SystemTime::now())).unwrap_or_default()
 }
 
-fn late() -> Failed {
-    Failed::Silent(Silent::Timeout("no free connection within the time for the question".to_owned()))
+fn late() -> LookupFailure {
+    LookupFailure::Silent(Silent::Timeout("no free connection within the time for the question".to_owned()))
 }
 
-fn shut() -> Failed {
-    Failed::Silent(Silent::Unreachable("too many calls failed lately; none is tried for a while".to_owned()))
+fn shut() -> LookupFailure {
+    LookupFailure::Silent(Silent::Unreachable("too many calls failed lately; none is tried for a while".to_owned()))
 }
 
-fn unreadable(why: impl Into<String>) -> Failed {
-    Failed::Silent(Silent::Unreadable(why.into()))
+fn unreadable(why: impl Into<String>) -> LookupFailure {
+    LookupFailure::Silent(Silent::Unreadable(why.into()))
 }

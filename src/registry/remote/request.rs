@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 
-use crate::registry::{Ask, Caller, HeaderText, Purpose};
+use crate::registry::{Ask, Caller, HeaderText, LookupPurpose};
 use base::trace::Trace;
 use fhir::limits::ID_CHARACTERS_MAX;
 use fhir::outcome::Language;
@@ -64,7 +64,7 @@ pub(super) fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> He
         authorization.set_sensitive(true);
         headers.insert(AUTHORIZATION, authorization);
     }
-    if caller.purpose == Purpose::Look {
+    if caller.purpose == LookupPurpose::Look {
         headers.insert("x-hcert-purpose", HeaderValue::from_static("look"));
     }
     if let Some(trace) = Trace::current() {
@@ -123,7 +123,9 @@ mod tests {
 
     #[test]
     fn no_credential_goes_along_but_the_one_that_is_given_and_it_is_sensitive() {
-        for (purpose, look) in [(Purpose::Callers, None), (Purpose::Look, Some("look")), (Purpose::Write, None)] {
+        for (purpose, look) in
+            [(LookupPurpose::Callers, None), (LookupPurpose::Look, Some("look")), (LookupPurpose::Write, None)]
+        {
             let caller = Caller { purpose, authorization: Some("Bearer theirs".to_owned()), ..Caller::default() };
             let given = headers(&caller, Some(HeaderValue::from_static("Bearer given")));
             assert_eq!(given["authorization"], "Bearer given");

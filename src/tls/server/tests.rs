@@ -23,9 +23,9 @@ impl Files {
         files
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> TlsOptions {
         let path = |name: &str| self.folder.path().join(name);
-        Options { certificate: path("own.pem"), key: path("own-key.pem"), tls12: false, http2: true, clients: None }
+        TlsOptions { certificate: path("own.pem"), key: path("own-key.pem"), tls12: false, http2: true, clients: None }
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -52,14 +52,14 @@ fn a_pair_is_taken_and_taken_anew_when_it_changes() {
     let files = Files::new();
     let presented = Presented::open(files.options()).unwrap();
     let before = presented.settings();
-    assert_eq!(presented.look(false), Looked::Unchanged);
+    assert_eq!(presented.look(false), FileCheck::Unchanged);
     assert!(Arc::ptr_eq(&before, &presented.settings()));
-    assert_eq!(presented.look(true), Looked::Renewed, "it was asked for");
+    assert_eq!(presented.look(true), FileCheck::Renewed, "it was asked for");
     let asked = presented.settings();
     files.renew();
-    assert_eq!(presented.look(false), Looked::Renewed);
+    assert_eq!(presented.look(false), FileCheck::Renewed);
     assert!(!Arc::ptr_eq(&asked, &presented.settings()));
-    assert_eq!(presented.look(false), Looked::Unchanged);
+    assert_eq!(presented.look(false), FileCheck::Unchanged);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_pipe_in_place_of_a_file_is_told_and_waits_for_nobody() {
     fs::remove_file(&key).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&key).status().unwrap();
     assert!(made.success());
-    let Looked::Failed(problem) = presented.look(false) else { panic!("it is no file") };
+    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it is no file") };
     assert!(problem.ends_with("own-key.pem: it is no regular file"), "{problem}");
     assert_eq!(presented.status(NOW).last_problem, Some(problem));
 }
@@ -81,38 +81,42 @@ fn a_broken_new_pair_is_told_once_and_the_old_one_stays() {
     let presented = Presented::open(files.options()).unwrap();
     let before = presented.settings();
     files.write("own-key.pem", "half a k");
-    let Looked::Failed(problem) = presented.look(false) else { panic!("it cannot be used") };
+    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it cannot be used") };
     assert!(problem.contains("own-key.pem"), "{problem}");
-    assert_eq!(presented.look(false), Looked::Unchanged, "told already");
+    assert_eq!(presented.look(false), FileCheck::Unchanged, "told already");
     assert_eq!(presented.status(NOW).last_problem, Some(problem));
     assert!(Arc::ptr_eq(&before, &presented.settings()));
     // Of a pair that is not renewed at one moment, the first file fits no key.
     files.write("own-key.pem", &KeyPair::generate().unwrap().serialize_pem());
-    let Looked::Failed(problem) = presented.look(false) else { panic!("it is another key") };
+    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it is another key") };
     assert!(problem.contains("cannot be used together"), "{problem}");
     files.renew();
-    assert_eq!(presented.look(false), Looked::Renewed);
+    assert_eq!(presented.look(false), FileCheck::Renewed);
     assert_eq!(presented.status(NOW).last_problem, None);
 }
 
 #[test]
 fn files_that_cannot_be_used_stop_the_start() {
     let files = Files::new();
-    let refusal = |options: Options| Presented::open(options).unwrap_err();
+    let refusal = |options: TlsOptions| Presented::open(options).unwrap_err();
     files.write("empty.pem", "");
     let path = |name: &str| files.folder.path().join(name);
     let own = files.options();
-    assert!(refusal(Options { certificate: path("none.pem"), ..own.clone() }).contains("none.pem"));
-    assert!(refusal(Options { certificate: path("empty.pem"), ..own.clone() }).contains("no certificate"));
-    assert!(refusal(Options { key: path("empty.pem"), ..own.clone() }).contains("no private key"));
-    let clients = Clients { authorities: path("empty.pem"), required: true, revoked: Vec::new() };
-    assert!(refusal(Options { clients: Some(clients), ..own.clone() }).contains("no certificate"));
+    assert!(refusal(TlsOptions { certificate: path("none.pem"), ..own.clone() }).contains("none.pem"));
+    assert!(refusal(TlsOptions { certificate: path("empty.pem"), ..own.clone() }).contains("no certificate"));
+    assert!(refusal(TlsOptions { key: path("empty.pem"), ..own.clone() }).contains("no private key"));
+    let clients = ClientCertificatePolicy { authorities: path("empty.pem"), required: true, revoked: Vec::new() };
+    assert!(refusal(TlsOptions { clients: Some(clients), ..own.clone() }).contains("no certificate"));
     fs::File::create(path("large.crl")).and_then(|list| list.set_len(TLS_LIST_BYTES_MAX + 1)).expect("a file");
-    let clients = Clients { authorities: own.certificate.clone(), required: true, revoked: vec![path("large.crl")] };
-    let refused = refusal(Options { clients: Some(clients), ..own.clone() });
+    let clients = ClientCertificatePolicy {
+        authorities: own.certificate.clone(),
+        required: true,
+        revoked: vec![path("large.crl")],
+    };
+    let refused = refusal(TlsOptions { clients: Some(clients), ..own.clone() });
     assert!(refused.ends_with("large.crl: it is larger than 16777216 bytes"), "{refused}");
     files.write("large.pem", &"x".repeat(TLS_FILE_BYTES_MAX as usize + 1));
-    assert!(refusal(Options { certificate: path("large.pem"), ..own }).contains("larger"));
+    assert!(refusal(TlsOptions { certificate: path("large.pem"), ..own }).contains("larger"));
 }
 
 #[test]

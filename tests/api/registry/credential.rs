@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hcert::registry::{CredentialState, Health};
+use hcert::registry::{CredentialState, RegistryHealth};
 
 use super::{CODE, EMPTY, about_identifier, about_patient, answered, fhir, http, outcome};
 use crate::server::Server;
@@ -16,7 +16,9 @@ fn guarded(refusal: &'static str, body: String) -> impl Fn(&str) -> String {
 }
 
 fn credential(server: &Server) -> CredentialState {
-    let Health::Remote { credential, .. } = server.door().service().registry().health() else { panic!("it is remote") };
+    let RegistryHealth::Remote { credential, .. } = server.door().service().registry().health() else {
+        panic!("it is remote")
+    };
     credential
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fhir::outcome::reflected::{self, Entry, System};
+use fhir::outcome::reflected::{self, ReflectedCode, System};
 use hcert::config::Config;
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl Catalogue {
 }
 
 /// The chain in which a code reaches a caller.
-fn chain(entry: &'static Entry) -> Vec<&'static str> {
+fn chain(entry: &'static ReflectedCode) -> Vec<&'static str> {
     entry.chain().iter().map(|entry| entry.code.as_str()).collect()
 }
 

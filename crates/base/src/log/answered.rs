@@ -12,7 +12,7 @@ pub const ANSWERS: &str = "hcert::answers";
 
 /// A request and how it was answered. None of it is personal: what a caller chose was checked before.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Answered<'a> {
+pub struct AnsweredRequest<'a> {
     /// A method of HTTP, or `other`.
     pub method: &'static str,
     /// The route with its placeholders, such as `/Composition/{id}`.
@@ -26,12 +26,12 @@ pub struct Answered<'a> {
     /// `X-Request-Id`, where it is not the trace id.
     pub request_id: Option<&'a str>,
     pub x_road_id: Option<&'a str>,
-    pub refused: Option<&'a Refused>,
+    pub refused: Option<&'a RefusalReason>,
 }
 
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusalReason {
     /// The code that decides the status.
     pub code: String,
     /// `OperationOutcome.issue[0].id`, as the caller received it.
@@ -41,16 +41,16 @@ pub struct Refused {
 }
 
 /// Of successful answers one in so many has a line.
-struct Sample {
+struct LogSampling {
     every: AtomicU32,
     seen: AtomicU32,
 }
 
-static SAMPLE: Sample = Sample::new();
+static SAMPLE: LogSampling = LogSampling::new();
 
-impl Sample {
-    const fn new() -> Sample {
-        Sample { every: AtomicU32::new(1), seen: AtomicU32::new(0) }
+impl LogSampling {
+    const fn new() -> LogSampling {
+        LogSampling { every: AtomicU32::new(1), seen: AtomicU32::new(0) }
     }
 
     /// Whether the next answer has a line. A failure always has one.
@@ -78,8 +78,8 @@ pub fn set_sample(every: u32) {
 /// else as information.
 /// Failures always have one. The cause of a 4xx is the caller's doing, and stands there at level debug only; that of a 401 is the rule
 /// that a token broke, which whoever looks for break-ins has to know.
-pub fn answered(about: &Answered) {
-    let Answered { method, route, status, .. } = *about;
+pub fn answered(about: &AnsweredRequest) {
+    let AnsweredRequest { method, route, status, .. } = *about;
     if !SAMPLE.takes(status) {
         return;
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn failures_always_have_a_line_and_successes_as_many_as_are_wanted() {
-        let sample = Sample::new();
+        let sample = LogSampling::new();
         let count = |status| (0..40).filter(|_| sample.takes(status)).count();
         assert_eq!((count(200), count(304), count(404)), (40, 40, 40));
         sample.set(10);

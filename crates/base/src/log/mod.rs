@@ -7,7 +7,7 @@ pub mod events;
 mod shown;
 
 pub use crate::event;
-pub use answered::{ANSWERS, Answered, Refused, answered, sample, set_sample};
+pub use answered::{ANSWERS, AnsweredRequest, RefusalReason, answered, sample, set_sample};
 pub use control::{LEVELS, LogOrder, LogState, change, install};
 pub use shown::shown;
 pub use tracing;

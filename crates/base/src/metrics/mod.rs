@@ -16,10 +16,10 @@ use std::sync::Arc;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::registry::Registry;
 
-pub use process::{Process, Started};
+pub use process::{ProcessFigures, StartTimes};
 pub use readings::Readings;
-pub use requests::{Answered, Requests, Route};
-pub use work::Work;
+pub use requests::{Requests, ResponseLabels, RouteLabel};
+pub use work::WorkCounters;
 
 /// `Content-Type` of [`Metrics::text`]. Source: OpenMetrics 1.0, "Protocol Negotiation".
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -30,9 +30,9 @@ pub struct Metrics {
     /// What the door sees.
     pub requests: Requests,
     /// What the engine does.
-    pub work: Work,
+    pub work: WorkCounters,
     /// When this was made, which is when the service began.
-    pub started: Started,
+    pub started: StartTimes,
     registry: Registry,
 }
 
@@ -41,8 +41,8 @@ impl Metrics {
     pub fn new() -> Arc<Metrics> {
         let mut registry = Registry::default();
         let requests = Requests::new(&mut registry);
-        let work = Work::new(&mut registry);
-        Arc::new(Metrics { requests, work, started: Started::now(), registry })
+        let work = WorkCounters::new(&mut registry);
+        Arc::new(Metrics { requests, work, started: StartTimes::now(), registry })
     }
 
     /// All counters, and behind them what was read for this occasion.

@@ -7,14 +7,14 @@ use super::Readings;
 
 /// When the service began, by both clocks: one that people read, one that never jumps.
 #[derive(Clone, Copy, Debug)]
-pub struct Started {
+pub struct StartTimes {
     at: SystemTime,
     instant: Instant,
 }
 
-impl Started {
-    pub fn now() -> Started {
-        Started { at: SystemTime::now(), instant: Instant::now() }
+impl StartTimes {
+    pub fn now() -> StartTimes {
+        StartTimes { at: SystemTime::now(), instant: Instant::now() }
     }
 
     /// How long ago that was.
@@ -30,7 +30,7 @@ impl Started {
 
 /// What the kernel says of this process. What it does not say is missing: `/proc` belongs to Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Process {
+pub struct ProcessFigures {
     /// Memory that is really there, with mapped pages of files.
     pub resident_bytes: Option<u64>,
     pub open_files: Option<u64>,
@@ -40,15 +40,15 @@ pub struct Process {
     pub cpu_seconds: Option<f64>,
 }
 
-impl Process {
+impl ProcessFigures {
     /// Asks the kernel. Reads files of `/proc`, which never wait for a disk.
-    pub fn read() -> Process {
+    pub fn read() -> ProcessFigures {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
             line.split_whitespace().next()?.parse::<u64>().ok()
         };
-        Process {
+        ProcessFigures {
             resident_bytes: field("VmRSS").map(|kibibytes| kibibytes * 1024),
             // The folder that is being read is open too.
             open_files: fs::read_dir("/proc/self/fd").ok().map(|entries| entries.count().saturating_sub(1) as u64),
@@ -59,7 +59,7 @@ impl Process {
     }
 
     /// Under the names that every process of a Prometheus has.
-    pub fn tell(&self, started: Started, readings: &mut Readings) {
+    pub fn tell(&self, started: StartTimes, readings: &mut Readings) {
         let help = "When the service began, seconds since 1970 UTC";
         readings.gauge("process_start_time_seconds", help, started.seconds());
         let gauges = [

@@ -18,15 +18,15 @@ const SECONDS: [f64; 16] =
 /// What the door counts.
 #[derive(Debug)]
 pub struct Requests {
-    answered: Family<Answered, Counter>,
-    seconds: Family<Route, Histogram>,
+    answered: Family<ResponseLabels, Counter>,
+    seconds: Family<RouteLabel, Histogram>,
     under_way: Gauge,
-    errors: Family<Code, Counter>,
+    errors: Family<StatusCodeLabel, Counter>,
 }
 
 /// What is told apart of answers. Texts are those of the program, never of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Answered {
+pub struct ResponseLabels {
     pub method: &'static str,
     /// The route with its places open: `/Composition/{id}`.
     pub route: &'static str,
@@ -35,18 +35,18 @@ pub struct Answered {
 
 /// A route with its places open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Route {
+pub struct RouteLabel {
     pub route: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Code {
+struct StatusCodeLabel {
     code: &'static str,
 }
 
 /// A request that is being answered. Dropped it is none any more, whatever became of it.
 #[derive(Debug)]
-pub struct UnderWay<'a>(&'a Gauge);
+pub struct RequestInFlight<'a>(&'a Gauge);
 
 impl Requests {
     pub(super) fn new(registry: &mut Registry) -> Requests {
@@ -67,20 +67,20 @@ impl Requests {
     }
 
     /// A request begins.
-    pub fn begin(&self) -> UnderWay<'_> {
+    pub fn begin(&self) -> RequestInFlight<'_> {
         self.under_way.inc();
-        UnderWay(&self.under_way)
+        RequestInFlight(&self.under_way)
     }
 
     /// A request has its answer.
-    pub fn answered(&self, answered: &Answered, took: Duration) {
+    pub fn answered(&self, answered: &ResponseLabels, took: Duration) {
         self.answered.get_or_create(answered).inc();
-        self.seconds.get_or_create(&Route { route: answered.route }).observe(took.as_secs_f64());
+        self.seconds.get_or_create(&RouteLabel { route: answered.route }).observe(took.as_secs_f64());
     }
 
     /// A request was refused with a code of the catalogue.
     pub fn refused(&self, code: &'static str) {
-        self.errors.get_or_create(&Code { code }).inc();
+        self.errors.get_or_create(&StatusCodeLabel { code }).inc();
     }
 
     /// Requests being answered at this moment.
@@ -89,7 +89,7 @@ impl Requests {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RequestInFlight<'_> {
     fn drop(&mut self) {
         self.0.dec();
     }

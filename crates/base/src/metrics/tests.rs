@@ -1,8 +1,8 @@
 use super::*;
 use std::time::Duration;
 
-fn answered(status: u16) -> Answered {
-    Answered { method: "GET", route: "/Composition/{id}", status }
+fn answered(status: u16) -> ResponseLabels {
+    ResponseLabels { method: "GET", route: "/Composition/{id}", status }
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn readings_say_their_unit_and_exactly_one_state_of_each_thing() {
 
 #[test]
 fn the_kernel_knows_this_process() {
-    let process = Process::read();
+    let process = ProcessFigures::read();
     assert!(process.resident_bytes.is_some_and(|bytes| bytes > 1 << 20), "{process:?}");
     assert!(process.threads.is_some_and(|threads| threads >= 1), "{process:?}");
     let file = std::fs::File::open("/proc/self/status").unwrap();

@@ -17,7 +17,7 @@ const ROUND_SECONDS: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5
 
 /// What is counted behind the door.
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkCounters {
     batch_jobs: Histogram,
     commit: Histogram,
     commits_failed: Counter,
@@ -26,9 +26,9 @@ pub struct Work {
     rebuilt: Counter,
 }
 
-impl Work {
-    pub(super) fn new(registry: &mut Registry) -> Work {
-        let work = Work {
+impl WorkCounters {
+    pub(super) fn new(registry: &mut Registry) -> WorkCounters {
+        let work = WorkCounters {
             batch_jobs: Histogram::new(JOBS),
             commit: Histogram::new(COMMIT_SECONDS),
             commits_failed: Counter::default(),

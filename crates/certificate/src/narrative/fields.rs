@@ -1,23 +1,23 @@
 //! The fields of a certificate as its narrative tells them.
 
-use super::page::{Line, Page, is_blank};
+use super::page::{NarrativeLine, NarrativePage, is_blank};
 use super::words::Words;
 use crate::section::has_code;
-use crate::{Names, State, Status, Terms};
+use crate::{DisplayTerms, Names, State, Status};
 use fhir::date_time::normalise;
 use fhir::json::{Json, Object};
 use fhir::narrative::plain_text;
 
 /// A Composition, asked for what the narrative tells.
-pub(super) struct Certificate<'o, 'a> {
+pub(super) struct NarrativeFields<'o, 'a> {
     pub(super) composition: &'o Object<'a>,
     pub(super) names: &'o Names,
-    pub(super) terms: &'o dyn Terms,
+    pub(super) terms: &'o dyn DisplayTerms,
 }
 
-impl<'o, 'a> Certificate<'o, 'a> {
+impl<'o, 'a> NarrativeFields<'o, 'a> {
     /// Kind, number, state, patient, and who wrote it when.
-    pub(super) fn write_head(&self, page: &mut Page) {
+    pub(super) fn write_head(&self, page: &mut NarrativePage) {
         let kind = self.items("category").iter().find_map(|category| Words::of(category, self.terms));
         let title = self.text("title").filter(|title| !is_blank(title));
         page.heading(|line| match (title, &kind) {
@@ -52,7 +52,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// The decision, why it is a rejection, how long it holds, and why not longer.
-    pub(super) fn write_decision(&self, page: &mut Page) {
+    pub(super) fn write_decision(&self, page: &mut NarrativePage) {
         let decision = self.entries("decision").find_map(|decision| {
             let value = decision.get("valueCodeableConcept")?;
             Words::of(value, self.terms)
@@ -73,7 +73,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// A section with a text, a list of observations, or both.
-    pub(super) fn write_observations(&self, page: &mut Page, code: &str) {
+    pub(super) fn write_observations(&self, page: &mut NarrativePage, code: &str) {
         let Some(section) = self.section(code) else { return };
         let mut observations = self.entries(code).peekable();
         let text = section_words(section);
@@ -88,7 +88,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// The employer by name and registry code, and what is known of the work. Contract 4.4.
-    pub(super) fn write_employment(&self, page: &mut Page) {
+    pub(super) fn write_employment(&self, page: &mut NarrativePage) {
         let Some(section) = self.section("employer") else { return };
         let employment = self.entries("employer").next();
         let employer = employment.and_then(|employment| employment.items("performer").first());
@@ -159,7 +159,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// What a section is called, by the code list.
-    fn heading(&self, line: &mut Line, section: &Json) -> bool {
+    fn heading(&self, line: &mut NarrativeLine, section: &Json) -> bool {
         let words = section.get("code").and_then(|code| Words::of(code, self.terms));
         let is_told = words.is_some_and(|words| words.write_name(line));
         line.words(":");
@@ -167,7 +167,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// A section's name and text.
-    pub(super) fn section_text(&self, line: &mut Line, code: &str) -> bool {
+    pub(super) fn section_text(&self, line: &mut NarrativeLine, code: &str) -> bool {
         let Some(section) = self.section(code) else { return false };
         let Some(text) = section_words(section) else { return false };
         self.heading(line, section);
@@ -186,7 +186,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// `Koostaja: isikukood 49403136515, asutuse registrikood 90006399`. Source: specification 2.2.
-    fn author(&self, line: &mut Line) -> bool {
+    fn author(&self, line: &mut NarrativeLine) -> bool {
         let Some(author) = self.items("author").first() else { return false };
         line.words("Koostaja: ");
         let Some(role) = self.contained(author) else { return agent(line, author, "", ("", "")) };
@@ -196,7 +196,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// `Kehtib 12.01.2025 kuni 11.01.2035`. Only a completed certificate is said to be valid.
-    fn validity(&self, line: &mut Line) -> bool {
+    fn validity(&self, line: &mut NarrativeLine) -> bool {
         let Some(period) = self.items("event").iter().find_map(|event| event.get("period")) else { return false };
         let day = |name| period.text(name).and_then(estonian_date);
         line.words(match self.state() {
@@ -212,7 +212,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     /// The declaration by its reference, or by its number outside this service. Source: specification 1, 2.5.
-    pub(super) fn health_declaration(&self, line: &mut Line) -> bool {
+    pub(super) fn health_declaration(&self, line: &mut NarrativeLine) -> bool {
         let Some(section) = self.section("health-declaration") else { return false };
         let Some(entry) = section.items("entry").first() else { return false };
         self.heading(line, section);
@@ -230,7 +230,7 @@ const PERSON: (&str, &str) = ("Practitioner/", "isikukood ");
 const INSTITUTION: (&str, &str) = ("Organization/", "asutuse registrikood ");
 
 /// A reference by its display, and by its address or identifier.
-fn agent(line: &mut Line, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
+fn agent(line: &mut NarrativeLine, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
     let address = reference.text("reference").map(without_version);
     let identifier = || reference.get("identifier").and_then(|identifier| identifier.text("value"));
     let (words, value) = match address {

@@ -1,19 +1,19 @@
 //! What stands at the top of a narrative of a certificate that is not valid. Contract 8.5.
 
-use super::fields::Certificate;
-use super::page::Page;
+use super::fields::NarrativeFields;
+use super::page::NarrativePage;
 use crate::State;
 use crate::section::{CANCEL_REASON, SUSPEND_REASON};
 
 /// The part for the top of a narrative; nothing for a certificate whose state needs none.
-pub(super) fn on_top(certificate: &Certificate) -> Option<String> {
+pub(super) fn on_top(certificate: &NarrativeFields) -> Option<String> {
     let state = certificate.state()?;
     let words = match state {
         State::Suspended => "Olek: Peatatud. Tervisetõend praegu ei kehti.",
         State::Revoked => "Olek: Tühistatud. Tervisetõend ei kehti.",
         State::Draft | State::Completed | State::Deleted => return None,
     };
-    let mut page = Page::new(OPENING.to_owned());
+    let mut page = NarrativePage::new(OPENING.to_owned());
     page.heading(|line| {
         line.words(words);
         true

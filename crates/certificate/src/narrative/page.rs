@@ -16,30 +16,30 @@ const GENERATED_TEXT_CHARACTERS_MAX: usize = 1_000;
 const ENDING_CHARACTERS: usize = 200;
 
 /// Markup that grows line by line. When it is full, its last line is `…` and nothing comes after it.
-pub(super) struct Page {
+pub(super) struct NarrativePage {
     markup: String,
     lines: usize,
     characters: usize,
     is_full: bool,
 }
 
-impl Page {
-    pub(super) fn new(markup: String) -> Page {
-        Page { lines: 0, characters: markup.len(), is_full: false, markup }
+impl NarrativePage {
+    pub(super) fn new(markup: String) -> NarrativePage {
+        NarrativePage { lines: 0, characters: markup.len(), is_full: false, markup }
     }
 
     /// A paragraph, left out when `write` says that there is nothing to tell.
-    pub(super) fn line(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+    pub(super) fn line(&mut self, write: impl FnOnce(&mut NarrativeLine) -> bool) {
         self.element("<p>", "</p>", write);
     }
 
     /// A paragraph in bold.
-    pub(super) fn heading(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+    pub(super) fn heading(&mut self, write: impl FnOnce(&mut NarrativeLine) -> bool) {
         self.element("<p><b>", "</b></p>", write);
     }
 
     /// A list; no items, no list.
-    pub(super) fn list<T>(&mut self, items: impl Iterator<Item = T>, write: impl Fn(&mut Line, T) -> bool) {
+    pub(super) fn list<T>(&mut self, items: impl Iterator<Item = T>, write: impl Fn(&mut NarrativeLine, T) -> bool) {
         let start = self.markup.len();
         self.markup.push_str("<ul>");
         let empty = self.markup.len();
@@ -52,13 +52,13 @@ impl Page {
         }
     }
 
-    fn element(&mut self, open: &str, close: &str, write: impl FnOnce(&mut Line) -> bool) {
+    fn element(&mut self, open: &str, close: &str, write: impl FnOnce(&mut NarrativeLine) -> bool) {
         if self.is_full {
             return;
         }
         let start = self.markup.len();
         self.markup.push_str(open);
-        let mut line = Line { markup: &mut self.markup, left: GENERATED_TEXT_CHARACTERS_MAX, is_cut: false };
+        let mut line = NarrativeLine { markup: &mut self.markup, left: GENERATED_TEXT_CHARACTERS_MAX, is_cut: false };
         if !write(&mut line) {
             return self.markup.truncate(start);
         }
@@ -80,14 +80,14 @@ impl Page {
 }
 
 /// One line while it is written.
-pub(super) struct Line<'p> {
+pub(super) struct NarrativeLine<'p> {
     markup: &'p mut String,
     /// Characters of texts that it still takes.
     left: usize,
     is_cut: bool,
 }
 
-impl Line<'_> {
+impl NarrativeLine<'_> {
     /// Words of our own, without markup.
     pub(super) fn words(&mut self, words: &str) {
         self.markup.push_str(words);

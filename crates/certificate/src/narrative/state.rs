@@ -1,9 +1,9 @@
 //! The state of a certificate that is not valid, with its reason, at the top of a narrative. Contract 8.5.
 
-use super::fields::Certificate;
+use super::fields::NarrativeFields;
 use super::on_top::{OPENING, on_top};
 use super::{is_generated, is_generated_without_digest, set};
-use crate::{Names, Terms};
+use crate::{DisplayTerms, Names};
 use fhir::json::{Json, Object};
 use fhir::narrative::{begin_with, problems};
 
@@ -24,13 +24,13 @@ const ADDITIONAL: &str = "additional";
 /// Puts the state and its reason at the top of the narrative, after an operation that changed them. A narrative is
 /// generated anew when the service generated it and when it is missing, has the status `empty` or is not allowed; any
 /// other is kept below them.
-pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn Terms) {
+pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn DisplayTerms) {
     let kept = composition.get("text").filter(|text| text.text("status") != Some("empty"));
     let kept = kept.and_then(|text| text.text("div"));
     let kept = kept.filter(|div| !is_generated(div) && !is_generated_without_digest(div));
     let rest = kept.map(|div| without_state(div).unwrap_or_else(|| div.to_owned()));
     let div = rest.filter(|rest| problems(rest).is_empty()).and_then(|rest| {
-        let certificate = Certificate { composition, names, terms };
+        let certificate = NarrativeFields { composition, names, terms };
         begin_with(&rest, &on_top(&certificate)?)
     });
     match (div, composition.get_mut("text")) {

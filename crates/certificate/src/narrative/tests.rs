@@ -17,7 +17,7 @@ const EXAMPLES: &[&str] = &[
 /// Words for a few codes. Every code system is `urn:c`, but for the one of sections.
 pub(crate) struct Few;
 
-impl Terms for Few {
+impl DisplayTerms for Few {
     fn term(&self, system: &str, code: &str) -> Option<&str> {
         let known = [
             ("urn:c", "fit", "Sobib töötama"),

@@ -1,7 +1,7 @@
 //! A coded value in words. Contract 8.5.
 
-use super::page::{Line, is_blank};
-use crate::Terms;
+use super::page::{NarrativeLine, is_blank};
+use crate::DisplayTerms;
 use fhir::json::Json;
 
 /// A CodeableConcept in words.
@@ -16,7 +16,7 @@ pub(super) struct Words<'c> {
 
 impl<'c> Words<'c> {
     /// `None` for an empty concept.
-    pub(super) fn of(concept: &'c Json, terms: &'c dyn Terms) -> Option<Words<'c>> {
+    pub(super) fn of(concept: &'c Json, terms: &'c dyn DisplayTerms) -> Option<Words<'c>> {
         let of_coding = |look: &dyn Fn(&'c str, &'c str) -> Option<&'c str>| {
             let codings = concept.items("coding").iter();
             let mut codings = codings.filter_map(|coding| Some((coding.text("system")?, coding.text("code")?)));
@@ -46,12 +46,12 @@ impl<'c> Words<'c> {
     }
 
     /// The name alone.
-    pub(super) fn write_name(&self, line: &mut Line) -> bool {
+    pub(super) fn write_name(&self, line: &mut NarrativeLine) -> bool {
         line.text(self.name)
     }
 
     /// All its words.
-    pub(super) fn write(&self, line: &mut Line) -> bool {
+    pub(super) fn write(&self, line: &mut NarrativeLine) -> bool {
         let is_told = self.write_name(line);
         line.in_brackets(self.details());
         is_told
@@ -70,7 +70,7 @@ fn begins_with(text: &str, beginning: &str) -> bool {
 }
 
 /// What an Observation says: a restriction in its component with amount and notes (Contract 8.4), any other one in its value.
-pub(super) fn observation(line: &mut Line, observation: &Json, terms: &dyn Terms) -> bool {
+pub(super) fn observation(line: &mut NarrativeLine, observation: &Json, terms: &dyn DisplayTerms) -> bool {
     let component = observation.items("component").first();
     let concept = component.map_or_else(|| observation.get("valueCodeableConcept"), |component| component.get("code"));
     let Some(concept) = concept else { return false };

@@ -8,7 +8,7 @@ use crate::{Consent, Profile, State};
 
 /// One coding of `category` or `type`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Coding {
+pub struct ClassCoding {
     pub system: Option<Box<str>>,
     pub code: Option<Box<str>>,
 }
@@ -22,7 +22,7 @@ pub struct Class {
     /// Open in a row as it was stored; the engine lays over it what holds.
     pub consent: Consent,
     /// Codings of `Composition.category`, in their order.
-    pub category: Vec<Coding>,
+    pub category: Vec<ClassCoding>,
     /// Codings of `Composition.type`, in their order.
-    pub kind: Vec<Coding>,
+    pub kind: Vec<ClassCoding>,
 }

@@ -4,9 +4,9 @@ use super::collation::fold;
 use super::filter::{ClassTest, Filter, TimeTest, TitleTest, TokenTest};
 use super::issue::{self, wrong};
 use super::parameter::{Looks, Modifier, Parameter};
-use super::request::Settings;
-use super::term::{Form, Term};
-use super::value::{Token, split, unescape};
+use super::request::ReadingLimits;
+use super::term::{Term, TermForm};
+use super::value::{SearchToken, split, unescape};
 use super::{reference, section_code_text, time};
 use crate::{Id, Status};
 use fhir::date_time::TimeError;
@@ -14,7 +14,7 @@ use fhir::outcome::Issue;
 
 /// What one parameter asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum SearchCondition {
     Filter(Filter),
     /// The subject is a patient with one of these identifiers; only the patient registry knows which those are.
     Patients(Vec<PatientIdentifier>),
@@ -51,20 +51,20 @@ pub fn read(
     (parameter, modifier): (&Parameter, Option<Modifier>),
     name: &str,
     value: &str,
-    settings: &Settings,
-) -> Result<Condition, Vec<Issue>> {
+    settings: &ReadingLimits,
+) -> Result<SearchCondition, Vec<Issue>> {
     if modifier == Some(Modifier::Missing) {
-        return missing(parameter.looks, name, value).map(Condition::Filter).map_err(|issue| vec![issue]);
+        return missing(parameter.looks, name, value).map(SearchCondition::Filter).map_err(|issue| vec![issue]);
     }
     if parameter.looks == Looks::Registry {
-        return each(value, |part| patient(name, part)).map(Condition::Patients);
+        return each(value, |part| patient(name, part)).map(SearchCondition::Patients);
     }
     let one = |part: &str| match part {
         "" => Err(issue::empty(name)),
-        _ => Reader { name, settings }.alternative(parameter.looks, modifier, part),
+        _ => ConditionReader { name, settings }.alternative(parameter.looks, modifier, part),
     };
     let filter = any(each(value, one)?);
-    Ok(Condition::Filter(if modifier == Some(Modifier::Not) { Filter::Not(Box::new(filter)) } else { filter }))
+    Ok(SearchCondition::Filter(if modifier == Some(Modifier::Not) { Filter::Not(Box::new(filter)) } else { filter }))
 }
 
 /// Reads all alternatives of a value, and tells the problems of all.
@@ -114,7 +114,7 @@ fn missing(looks: Looks, name: &str, value: &str) -> Result<Filter, Issue> {
         Looks::Id | Looks::State => Filter::All(Vec::new()),
         Looks::Category => Filter::Class(ClassTest::Category(TokenTest::Present)),
         Looks::Kind => Filter::Class(ClassTest::Kind(TokenTest::Present)),
-        Looks::Token(field) | Looks::Reference { field, .. } => Filter::Term(Term::new(field, Form::Present, "")),
+        Looks::Token(field) | Looks::Reference { field, .. } => Filter::Term(Term::new(field, TermForm::Present, "")),
         Looks::Time(field) => Filter::Time(field, TimeTest::Present),
         Looks::Title => Filter::Title(TitleTest::Present),
         // The table offers `:missing` for neither, as R5 has it for no composite and a chain looks at another resource.
@@ -128,19 +128,19 @@ fn missing(looks: Looks, name: &str, value: &str) -> Result<Filter, Issue> {
 }
 
 fn patient(name: &str, part: &str) -> Result<PatientIdentifier, Issue> {
-    match Token::parse(part) {
-        Some(Token::Code(value)) => Ok(PatientIdentifier { system: None, value }),
-        Some(Token::SystemCode(system, value)) => Ok(PatientIdentifier { system: Some(system), value }),
+    match SearchToken::parse(part) {
+        Some(SearchToken::Code(value)) => Ok(PatientIdentifier { system: None, value }),
+        Some(SearchToken::SystemCode(system, value)) => Ok(PatientIdentifier { system: Some(system), value }),
         _ => Err(wrong(name, part, "system|value")),
     }
 }
 
-struct Reader<'a> {
+struct ConditionReader<'a> {
     name: &'a str,
-    settings: &'a Settings<'a>,
+    settings: &'a ReadingLimits<'a>,
 }
 
-impl Reader<'_> {
+impl ConditionReader<'_> {
     fn alternative(&self, looks: Looks, modifier: Option<Modifier>, part: &str) -> Result<Filter, Issue> {
         Ok(match looks {
             Looks::Id => self.id(part)?,
@@ -155,7 +155,7 @@ impl Reader<'_> {
                 let base_urls = [self.settings.base_url, self.settings.names.base_url.as_str()];
                 let asked = reference::asked(&unescape(part), target, base_urls)
                     .ok_or_else(|| issue::no_reference(self.name, part, target))?;
-                Filter::Term(Term::new(field, Form::Code, &asked))
+                Filter::Term(Term::new(field, TermForm::Code, &asked))
             }
             Looks::Time(field) => {
                 time::filter(field, part, self.settings.now).map_err(|problem| self.wrong_time(problem, part, looks))?
@@ -177,10 +177,10 @@ impl Reader<'_> {
 
     fn status(&self, part: &str) -> Result<Filter, Issue> {
         let code = match self.token(part)? {
-            Token::System(system) if system == STATUS_SYSTEM => return Ok(Filter::All(Vec::new())),
-            Token::Code(code) | Token::CodeWithoutSystem(code) => Some(code),
-            Token::SystemCode(system, code) => (system == STATUS_SYSTEM).then_some(code),
-            Token::System(_) => None,
+            SearchToken::System(system) if system == STATUS_SYSTEM => return Ok(Filter::All(Vec::new())),
+            SearchToken::Code(code) | SearchToken::CodeWithoutSystem(code) => Some(code),
+            SearchToken::SystemCode(system, code) => (system == STATUS_SYSTEM).then_some(code),
+            SearchToken::System(_) => None,
         };
         let status = code.and_then(|code| Status::parse(&code)).ok_or_else(|| {
             let known = Status::ALL.map(Status::code).join(", ");
@@ -209,25 +209,25 @@ impl Reader<'_> {
         let parts: Vec<&str> = split(part, b'$').collect();
         let term = match parts[..] {
             [code, text] if !text.trim().is_empty() => {
-                Token::parse(code).and_then(|code| section_code_text::asked(&code, &unescape(text)))
+                SearchToken::parse(code).and_then(|code| section_code_text::asked(&code, &unescape(text)))
             }
             _ => None,
         };
         term.map(Filter::Term).ok_or_else(|| self.wrong(part, "code$text or system|code$text"))
     }
 
-    fn token(&self, part: &str) -> Result<Token, Issue> {
-        Token::parse(part).ok_or_else(|| self.wrong(part, TOKEN))
+    fn token(&self, part: &str) -> Result<SearchToken, Issue> {
+        SearchToken::parse(part).ok_or_else(|| self.wrong(part, TOKEN))
     }
 
-    fn wrong_time(&self, problem: time::Wrong, part: &str, looks: Looks) -> Issue {
+    fn wrong_time(&self, problem: time::SearchDateError, part: &str, looks: Looks) -> Issue {
         match problem {
-            time::Wrong::Prefix if looks == Looks::Time(super::filter::TimeField::Period) => {
+            time::SearchDateError::Prefix if looks == Looks::Time(super::filter::TimeField::Period) => {
                 self.wrong(part, PERIOD_PREFIXES)
             }
-            time::Wrong::Prefix => self.wrong(part, PREFIXES),
-            time::Wrong::Time(TimeError::Malformed) => self.wrong(part, DATE),
-            time::Wrong::Time(TimeError::NotInLocalTime) => issue::not_in_local_time(self.name, part),
+            time::SearchDateError::Prefix => self.wrong(part, PREFIXES),
+            time::SearchDateError::Time(TimeError::Malformed) => self.wrong(part, DATE),
+            time::SearchDateError::Time(TimeError::NotInLocalTime) => issue::not_in_local_time(self.name, part),
         }
     }
 

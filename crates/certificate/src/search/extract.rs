@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::class::{Class, Coding};
-use super::reading::{Place, Reading};
+use super::class::{Class, ClassCoding};
+use super::reading::{BodyIssues, ElementPath};
 use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
-use super::term::{Field, Form, Term};
+use super::term::{Field, Term, TermForm};
 use crate::section;
 use crate::{Consent, Names, Profile, State, Status};
 use fhir::date_time::{self, Span, TimeError};
@@ -32,8 +32,8 @@ const CODINGS_MAX: usize = 8;
 ///
 /// Source: specification 2 and 4.6; Contract 4.2 to 4.5, 8.1.
 pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result<Row, Vec<Issue>> {
-    let place = Place::root("Composition");
-    let mut found = Extraction { names, reading: Reading::default(), terms: Vec::new(), advice: Vec::new() };
+    let place = ElementPath::root("Composition");
+    let mut found = Extraction { names, reading: BodyIssues::default(), terms: Vec::new(), advice: Vec::new() };
     let profile = found.profile(composition, &place);
     let state = found.state(composition, &place);
     let category = found.category(composition, &place);
@@ -45,7 +45,7 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
     found.subject(composition, &place);
     found.author(composition, &place);
     found.sections(composition, &place, false);
-    let Extraction { reading: Reading { issues }, mut terms, advice, .. } = found;
+    let Extraction { reading: BodyIssues { issues }, mut terms, advice, .. } = found;
     match (profile, state) {
         (Some(profile), Some(state)) if issues.is_empty() => {
             mark_advice(&mut terms, advice);
@@ -60,7 +60,7 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
 
 /// Adds the reference of the subject to a row that was extracted before the service had set it.
 pub fn add_subject(row: &mut Row, reference: &str, names: &Names) {
-    let term = Term::new(Field::Subject, Form::Code, comparable(reference, &names.base_url));
+    let term = Term::new(Field::Subject, TermForm::Code, comparable(reference, &names.base_url));
     if let Err(place) = row.terms.binary_search(&term) {
         row.terms.insert(place, term);
     }
@@ -68,20 +68,20 @@ pub fn add_subject(row: &mut Row, reference: &str, names: &Names) {
 
 /// The problem of a row with more than `max` terms. Not part of [`extract`], since the service itself writes sections with terms.
 pub fn check_terms(row: &Row, max: usize) -> Option<Issue> {
-    (row.terms.len() > max).then(|| too_many(&Place::root("Composition"), max).at("Composition"))
+    (row.terms.len() > max).then(|| too_many(&ElementPath::root("Composition"), max).at("Composition"))
 }
 
 /// What was found so far. Every `None` of a required value goes with an issue.
 struct Extraction<'n> {
     names: &'n Names,
-    reading: Reading,
+    reading: BodyIssues,
     terms: Vec<Term>,
     /// Those of the advice to the employee, which is not for everybody.
     advice: Vec<Term>,
 }
 
 impl Extraction<'_> {
-    fn profile(&mut self, composition: &Object, place: &Place) -> Option<Profile> {
+    fn profile(&mut self, composition: &Object, place: &ElementPath) -> Option<Profile> {
         let meta_place = place.member("meta");
         let meta = composition.get("meta").and_then(|meta| self.reading.object(meta, &meta_place));
         let profiles = meta.map_or(&[][..], |meta| self.reading.list(meta, "profile", &meta_place));
@@ -97,7 +97,7 @@ impl Extraction<'_> {
         found
     }
 
-    fn state(&mut self, composition: &Object, place: &Place) -> Option<State> {
+    fn state(&mut self, composition: &Object, place: &ElementPath) -> Option<State> {
         let place_here = place.member("status");
         let Some(code) = composition.get("status") else {
             let missing = || Issue::new(Hcert::ElementMissing).with("element", place_here.to_string());
@@ -112,24 +112,24 @@ impl Extraction<'_> {
         status.map(Status::state)
     }
 
-    fn category(&mut self, composition: &Object, place: &Place) -> Vec<Coding> {
+    fn category(&mut self, composition: &Object, place: &ElementPath) -> Vec<ClassCoding> {
         let concept = self.reading.once(composition, "category", place);
         let place = place.item("category", 0);
         concept.map_or(Vec::new(), |concept| self.codings(concept, &place))
     }
 
-    fn kind(&mut self, composition: &Object, place: &Place) -> Vec<Coding> {
+    fn kind(&mut self, composition: &Object, place: &ElementPath) -> Vec<ClassCoding> {
         let concept = composition.get("type").and_then(|concept| self.reading.object(concept, &place.member("type")));
         concept.map_or(Vec::new(), |concept| self.codings(concept, &place.member("type")))
     }
 
-    fn title(&mut self, composition: &Object, place: &Place) -> Option<Box<str>> {
+    fn title(&mut self, composition: &Object, place: &ElementPath) -> Option<Box<str>> {
         let title = self.reading.text(composition, "title", place)?;
         self.is_within(title, TITLE_CHARACTERS_MAX, &place.member("title")).then(|| title.into())
     }
 
     /// Whether a text is short enough; an issue when it is not.
-    fn is_within(&mut self, text: &str, max: usize, place: &Place) -> bool {
+    fn is_within(&mut self, text: &str, max: usize, place: &ElementPath) -> bool {
         let within = text.len() <= max || text.chars().count() <= max;
         if !within {
             self.reading.tell(place, || Issue::new(Hcert::TextTooLong).with("max", max.to_string()));
@@ -138,7 +138,7 @@ impl Extraction<'_> {
     }
 
     /// Validity. An end that is not given is open; a period that starts after its end, or has neither, covers no day.
-    fn period(&mut self, composition: &Object, place: &Place) -> Option<Span> {
+    fn period(&mut self, composition: &Object, place: &ElementPath) -> Option<Span> {
         let event = self.reading.once(composition, "event", place)?;
         let place = place.item("event", 0);
         let place = place.member("period");
@@ -150,20 +150,20 @@ impl Extraction<'_> {
         (span.low <= span.high && (start.is_some() || end.is_some())).then_some(span)
     }
 
-    fn identifier(&mut self, composition: &Object, place: &Place) {
+    fn identifier(&mut self, composition: &Object, place: &ElementPath) {
         if let Some(identifier) = self.reading.once(composition, "identifier", place) {
             self.token(Field::Identifier, identifier, &place.item("identifier", 0));
         }
     }
 
-    fn subject(&mut self, composition: &Object, place: &Place) {
+    fn subject(&mut self, composition: &Object, place: &ElementPath) {
         if let Some(subject) = self.reading.once(composition, "subject", place) {
             self.reference(Field::Subject, Some(Field::SubjectIdentifier), subject, &place.item("subject", 0));
         }
     }
 
     /// Person and institution stand in the PractitionerRole that the author points to. Contract 4.5.
-    fn author(&mut self, composition: &Object, place: &Place) {
+    fn author(&mut self, composition: &Object, place: &ElementPath) {
         let Some(author) = self.reading.once(composition, "author", place) else { return };
         let author = self.reading.text(author, "reference", &place.item("author", 0));
         let contained = self.reading.list(composition, "contained", place);
@@ -183,7 +183,7 @@ impl Extraction<'_> {
     }
 
     /// Sections at any depth; the JSON reader has bounded it. `advice`: they stand in a section of advice to the employee.
-    fn sections(&mut self, parent: &Object, place: &Place, advice: bool) {
+    fn sections(&mut self, parent: &Object, place: &ElementPath, advice: bool) {
         for (at, section) in self.reading.list(parent, "section", place).iter().enumerate() {
             let place = place.item("section", at);
             let Some(section) = self.reading.object(section, &place) else { continue };
@@ -207,7 +207,7 @@ impl Extraction<'_> {
         }
     }
 
-    fn section_text(&mut self, section: &Object, place: &Place) {
+    fn section_text(&mut self, section: &Object, place: &ElementPath) {
         let code_place = place.member("code");
         let code = section.get("code").and_then(|code| self.reading.object(code, &code_place));
         let codings = code.map_or(Vec::new(), |code| self.codings(code, &code_place));
@@ -223,11 +223,11 @@ impl Extraction<'_> {
     }
 
     /// Terms of a reference. What is contained is found through its own fields, not by its local name.
-    fn reference(&mut self, field: Field, identifier: Option<Field>, value: &Object, place: &Place) {
-        self.terms.push(Term::new(field, Form::Present, ""));
+    fn reference(&mut self, field: Field, identifier: Option<Field>, value: &Object, place: &ElementPath) {
+        self.terms.push(Term::new(field, TermForm::Present, ""));
         let reference = self.reading.text(value, "reference", place).filter(|reference| !reference.starts_with('#'));
         if let Some(reference) = reference {
-            self.terms.push(Term::new(field, Form::Code, comparable(reference, &self.names.base_url)));
+            self.terms.push(Term::new(field, TermForm::Code, comparable(reference, &self.names.base_url)));
         }
         if let (Some(field), Some(value)) = (identifier, value.get("identifier")) {
             let place = place.member("identifier");
@@ -237,14 +237,14 @@ impl Extraction<'_> {
         }
     }
 
-    fn token(&mut self, field: Field, identifier: &Object, place: &Place) {
+    fn token(&mut self, field: Field, identifier: &Object, place: &ElementPath) {
         let system = self.reading.text(identifier, "system", place);
         let value = self.reading.text(identifier, "value", place);
         self.terms.extend(Term::token(field, system, value));
     }
 
     /// Codings with a system or a code; one with only a display cannot be asked for.
-    fn codings(&mut self, concept: &Object, place: &Place) -> Vec<Coding> {
+    fn codings(&mut self, concept: &Object, place: &ElementPath) -> Vec<ClassCoding> {
         let mut codings = Vec::new();
         let list = self.reading.list(concept, "coding", place);
         if list.len() > CODINGS_MAX {
@@ -261,13 +261,13 @@ impl Extraction<'_> {
             };
             let (system, code) = (part("system"), part("code"));
             if system.is_some() || code.is_some() {
-                codings.push(Coding { system, code });
+                codings.push(ClassCoding { system, code });
             }
         }
         codings
     }
 
-    fn time(&mut self, text: &str, place: &Place) -> Option<Span> {
+    fn time(&mut self, text: &str, place: &ElementPath) -> Option<Span> {
         let issue = match date_time::span(text) {
             Ok(span) => return Some(span),
             Err(TimeError::Malformed) => Issue::new(Hcert::FormatWrong).with("type", "dateTime"),
@@ -286,7 +286,7 @@ fn mark_advice(terms: &mut Vec<Term>, advice: Vec<Term>) {
     terms.extend(hidden);
 }
 
-fn too_many(place: &Place, max: usize) -> Issue {
+fn too_many(place: &ElementPath, max: usize) -> Issue {
     Issue::new(Hcert::TooMany).with("element", place.to_string()).with("max", max.to_string())
 }
 
@@ -343,7 +343,7 @@ mod tests {
     fn every_field_is_found() {
         let row = read(&full()).unwrap();
         assert_eq!((row.class.state, row.class.profile), (State::Completed, Profile::Driver));
-        let coding = |system: &str, code: &str| Coding { system: Some(system.into()), code: Some(code.into()) };
+        let coding = |system: &str, code: &str| ClassCoding { system: Some(system.into()), code: Some(code.into()) };
         assert_eq!(row.class.category, [coding("https://fhir.ee/CodeSystem/labivaatuse-tyyp", "driver-group-I")]);
         assert_eq!(row.class.kind, [coding("http://snomed.info/sct", "772786005")]);
         assert_eq!(row.last_updated, 42);
@@ -352,19 +352,19 @@ mod tests {
         assert_eq!(row.period, Some(Span { low: start.low, high: end.high }));
         assert_eq!(row.title.as_deref(), Some("Mootorsõidukijuhi tervisetõend"));
         for (field, form, value) in [
-            (Field::Subject, Form::Code, "Patient/200"),
-            (Field::Subject, Form::Present, ""),
-            (Field::SubjectIdentifier, Form::SystemCode, "est/ni|1"),
-            (Field::AuthorPractitioner, Form::Code, "Practitioner/36109255737"),
-            (Field::AuthorPractitioner, Form::Present, ""),
-            (Field::AuthorOrganization, Form::Code, "Organization/90006399"),
-            (Field::Identifier, Form::Code, "T-1"),
-            (Field::Identifier, Form::SystemCode, "https://fhir.ee/hcert/health-certificate-number|T-1"),
-            (Field::Identifier, Form::System, "https://fhir.ee/hcert/health-certificate-number"),
-            (Field::Identifier, Form::Present, ""),
-            (Field::Entry, Form::Code, "QuestionnaireResponse/300"),
-            (Field::Entry, Form::Present, ""),
-            (Field::EntryIdentifier, Form::SystemCode, "doc|D-1"),
+            (Field::Subject, TermForm::Code, "Patient/200"),
+            (Field::Subject, TermForm::Present, ""),
+            (Field::SubjectIdentifier, TermForm::SystemCode, "est/ni|1"),
+            (Field::AuthorPractitioner, TermForm::Code, "Practitioner/36109255737"),
+            (Field::AuthorPractitioner, TermForm::Present, ""),
+            (Field::AuthorOrganization, TermForm::Code, "Organization/90006399"),
+            (Field::Identifier, TermForm::Code, "T-1"),
+            (Field::Identifier, TermForm::SystemCode, "https://fhir.ee/hcert/health-certificate-number|T-1"),
+            (Field::Identifier, TermForm::System, "https://fhir.ee/hcert/health-certificate-number"),
+            (Field::Identifier, TermForm::Present, ""),
+            (Field::Entry, TermForm::Code, "QuestionnaireResponse/300"),
+            (Field::Entry, TermForm::Present, ""),
+            (Field::EntryIdentifier, TermForm::SystemCode, "doc|D-1"),
         ] {
             assert!(row.has(&Term::new(field, form, value)), "{field:?} {form:?} {value}");
         }
@@ -374,7 +374,7 @@ mod tests {
         {
             assert!(row.has(&term));
         }
-        assert!(!row.has(&Term::new(Field::Entry, Form::Code, "#obs")));
+        assert!(!row.has(&Term::new(Field::Entry, TermForm::Code, "#obs")));
         assert!(row.terms.is_sorted_by(|a, b| a < b));
     }
 

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::row::Row;
 use super::term::Term;
-use crate::{Access, Id, State};
+use crate::{Id, Openness, State};
 use fhir::date_time::Span;
 
 /// A condition on one version of a certificate.
@@ -126,14 +126,14 @@ impl ClassTest {
             ClassTest::State(state) => class.state == *state,
             ClassTest::Category(test) => test.matches(&class.category),
             ClassTest::Kind(test) => test.matches(&class.kind),
-            ClassTest::DoctorClosed => class.consent.doctor == Access::Closed,
-            ClassTest::RepresentativeClosed => class.consent.representative == Access::Closed,
+            ClassTest::DoctorClosed => class.consent.doctor == Openness::Closed,
+            ClassTest::RepresentativeClosed => class.consent.representative == Openness::Closed,
         }
     }
 }
 
 impl TokenTest {
-    fn matches(&self, codings: &[super::class::Coding]) -> bool {
+    fn matches(&self, codings: &[super::class::ClassCoding]) -> bool {
         codings.iter().any(|coding| {
             let (system, code) = (coding.system.as_deref(), coding.code.as_deref());
             match self {

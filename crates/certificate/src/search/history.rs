@@ -2,7 +2,7 @@
 
 use super::paging::Paging;
 use super::parameter::{self, PARAMETERS, SHAPING};
-use super::request::Settings;
+use super::request::ReadingLimits;
 use super::{issue, link};
 use fhir::bundle::Link;
 use fhir::date_time::{self, Span, TimeError};
@@ -11,7 +11,7 @@ use fhir::outcome::{Issue, Outcome};
 
 /// The parameters of a history, read.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct HistoryParameters {
     /// Versions made at or after this moment, milliseconds since 1970 UTC.
     pub since: Option<i64>,
     /// Versions that were current at some moment of this span.
@@ -27,13 +27,13 @@ pub struct History {
 const KNOWN: &str = "_count, _page, _since, _at, _format, _pretty, _elements, _summary";
 const DATE: &str = "a date such as 2025-03-30 or 2025-03-30T10:00:00+02:00";
 
-impl History {
+impl HistoryParameters {
     /// Reads the parameters of `_history`. Unknown ones as in a search; every filter of a search is unknown here.
     ///
     /// # Errors
     /// Every problem of every parameter, all of them 400.
-    pub fn parse(parameters: &[(String, String)], settings: &Settings) -> Result<History, Outcome> {
-        let mut history = History { since: None, at: None, page: 1, count: 0, sent: Vec::new() };
+    pub fn parse(parameters: &[(String, String)], settings: &ReadingLimits) -> Result<HistoryParameters, Outcome> {
+        let mut history = HistoryParameters { since: None, at: None, page: 1, count: 0, sent: Vec::new() };
         let mut paging = Paging::default();
         let mut issues = Vec::new();
         for (name, value) in parameters {
@@ -49,7 +49,7 @@ impl History {
         if issues.is_empty() { Ok(history) } else { Err(issues.into()) }
     }
 
-    fn take(&mut self, name: &str, value: &str, paging: &mut Paging, settings: &Settings) -> Result<(), Issue> {
+    fn take(&mut self, name: &str, value: &str, paging: &mut Paging, settings: &ReadingLimits) -> Result<(), Issue> {
         let mut used = value.to_owned();
         match name {
             "_since" | "_at" if self.sent.iter().any(|(sent, _)| sent == name) => return Err(issue::repeated(name)),
@@ -106,10 +106,10 @@ mod tests {
     use crate::search::seal::SealKey;
     use fhir::outcome::Hcert;
 
-    fn parse(parameters: &[(&str, &str)], lenient: bool) -> Result<History, Outcome> {
+    fn parse(parameters: &[(&str, &str)], lenient: bool) -> Result<HistoryParameters, Outcome> {
         let (names, seal) = (Names::default(), SealKey::new(&[7; 32]));
         let base_url = names.base_url.as_str();
-        let settings = Settings {
+        let settings = ReadingLimits {
             base_url,
             names: &names,
             count: Counts::default(),
@@ -122,10 +122,10 @@ mod tests {
             narrowed: false,
         };
         let owned: Vec<_> = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        History::parse(&owned, &settings)
+        HistoryParameters::parse(&owned, &settings)
     }
 
-    fn read(parameters: &[(&str, &str)]) -> History {
+    fn read(parameters: &[(&str, &str)]) -> HistoryParameters {
         parse(parameters, false).unwrap()
     }
 

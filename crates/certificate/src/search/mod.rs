@@ -32,7 +32,7 @@ use filter::Filter;
 
 /// A search as the engine runs it.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct EngineQuery {
     pub filter: Filter,
     /// Never empty; ties break by id, in the direction of the first key.
     pub sort: Vec<Sort>,
@@ -69,7 +69,7 @@ pub enum SortKey {
 
 /// What a search found: the exact total and one page, both of the same moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct SearchPage {
     pub total: u64,
     pub hits: Vec<Hit>,
     /// The moment: every change up to this one is counted, none after it.

@@ -2,17 +2,17 @@
 //!
 //! Source: Contract 7.4, 7.5.
 
-use super::condition::{Condition, PatientIdentifier};
+use super::condition::{PatientIdentifier, SearchCondition};
 use super::filter::{ClassTest, Filter, TokenTest};
-use super::term::{Field, Form, Term};
-use super::value::{Token, split, unescape};
+use super::term::{Field, Term, TermForm};
+use super::value::{SearchToken, split, unescape};
 use crate::State;
 use crate::section::is_advice;
 use fhir::narrative::collapsed;
 
 /// The values that a search names by itself, not behind `:not` or `:missing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct PositiveValues {
     pub states: Vec<State>,
     pub categories: Vec<TokenTest>,
     /// Terms of patients.
@@ -22,11 +22,11 @@ pub struct Asked {
     pub employers: Vec<String>,
 }
 
-impl Asked {
-    pub fn take(&mut self, condition: &Condition) {
+impl PositiveValues {
+    pub fn take(&mut self, condition: &SearchCondition) {
         match condition {
-            Condition::Patients(identifiers) => self.identifiers.extend(identifiers.iter().cloned()),
-            Condition::Filter(filter) => self.take_filter(filter),
+            SearchCondition::Patients(identifiers) => self.identifiers.extend(identifiers.iter().cloned()),
+            SearchCondition::Filter(filter) => self.take_filter(filter),
         }
     }
 
@@ -36,7 +36,7 @@ impl Asked {
             Filter::Class(ClassTest::State(state)) => self.states.push(*state),
             Filter::Class(ClassTest::Category(TokenTest::Present)) => {}
             Filter::Class(ClassTest::Category(test)) => self.categories.push(test.clone()),
-            Filter::Term(term) if term.is_about(Field::Subject) && term.is_form(Form::Code) => {
+            Filter::Term(term) if term.is_about(Field::Subject) && term.is_form(TermForm::Code) => {
                 self.subjects.push(term.clone());
             }
             _ => {}
@@ -74,16 +74,16 @@ fn names_advice(value: &str, term: &Term) -> bool {
         })
 }
 
-fn code_and_text(part: &str) -> Option<(Token, String)> {
+fn code_and_text(part: &str) -> Option<(SearchToken, String)> {
     let mut parts = split(part, b'$');
     let (code, text) = (parts.next()?, parts.next()?);
-    Some((Token::parse(code)?, unescape(text).into_owned()))
+    Some((SearchToken::parse(code)?, unescape(text).into_owned()))
 }
 
-fn code(token: &Token) -> Option<&str> {
+fn code(token: &SearchToken) -> Option<&str> {
     match token {
-        Token::Code(code) | Token::SystemCode(_, code) | Token::CodeWithoutSystem(code) => Some(code),
-        Token::System(_) => None,
+        SearchToken::Code(code) | SearchToken::SystemCode(_, code) | SearchToken::CodeWithoutSystem(code) => Some(code),
+        SearchToken::System(_) => None,
     }
 }
 
@@ -102,15 +102,15 @@ mod tests {
     #[test]
     fn what_only_the_advice_holds_is_not_found() {
         let value = "employee-suggestions$rest,employer$1";
-        let term = |code: &str, text| section_code_text::asked(&Token::Code(code.into()), text).unwrap();
+        let term = |code: &str, text| section_code_text::asked(&SearchToken::Code(code.into()), text).unwrap();
         let (advice, employer) =
             (Filter::Term(term("employee-suggestions", "rest")), Filter::Term(term("employer", "1")));
         let found = without_advice(value, Filter::Any(vec![advice, employer]));
         let Filter::Any(parts) = found else { unreachable!("it stays an alternative") };
         assert_eq!(parts[0], Filter::Any(vec![]));
         assert!(matches!(&parts[1], Filter::All(_)));
-        let entry = Term::new(Field::Entry, Form::Code, "QuestionnaireResponse/1");
-        let hidden = Term::new(Field::AdviceEntry, Form::Code, "QuestionnaireResponse/1");
+        let entry = Term::new(Field::Entry, TermForm::Code, "QuestionnaireResponse/1");
+        let hidden = Term::new(Field::AdviceEntry, TermForm::Code, "QuestionnaireResponse/1");
         let expected = Filter::All(vec![Filter::Term(entry.clone()), Filter::Not(Box::new(Filter::Term(hidden)))]);
         assert_eq!(without_advice("x", Filter::Term(entry)), expected);
     }

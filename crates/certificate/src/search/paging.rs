@@ -21,13 +21,13 @@ impl Default for Counts {
 /// `_count`, `_page` and `_summary=count`, as searches and histories take them. Contract 4.1, 4.8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paging {
-    count: Asked,
-    page: Asked,
+    count: RequestedPage,
+    page: RequestedPage,
     total_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asked {
+enum RequestedPage {
     #[default]
     Nothing,
     Number(u64),
@@ -49,12 +49,12 @@ impl Paging {
             }
             _ => return Ok(false),
         };
-        if *asked != Asked::Nothing {
+        if *asked != RequestedPage::Nothing {
             return Err(repeated(name));
         }
-        *asked = Asked::Wrong;
+        *asked = RequestedPage::Wrong;
         let number = whole(value).filter(|number| (least..=most).contains(number));
-        *asked = Asked::Number(number.ok_or_else(|| wrong(name, value, expected))?);
+        *asked = RequestedPage::Number(number.ok_or_else(|| wrong(name, value, expected))?);
         Ok(true)
     }
 
@@ -62,19 +62,19 @@ impl Paging {
     pub fn count(&self, counts: Counts) -> u32 {
         match self.count {
             _ if self.total_only => 0,
-            Asked::Number(count) => count.min(u64::from(counts.max)) as u32,
-            Asked::Nothing | Asked::Wrong => counts.default.min(counts.max),
+            RequestedPage::Number(count) => count.min(u64::from(counts.max)) as u32,
+            RequestedPage::Nothing | RequestedPage::Wrong => counts.default.min(counts.max),
         }
     }
 
     /// Whether more was asked for than a page holds, so that links have to say what was used.
     pub fn is_cut(&self, counts: Counts) -> bool {
-        matches!(self.count, Asked::Number(count) if count > u64::from(counts.max))
+        matches!(self.count, RequestedPage::Number(count) if count > u64::from(counts.max))
     }
 
     /// From 1.
     pub fn page(&self) -> u64 {
-        if let Asked::Number(page) = self.page { page } else { 1 }
+        if let RequestedPage::Number(page) = self.page { page } else { 1 }
     }
 }
 

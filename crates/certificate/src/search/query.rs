@@ -2,32 +2,32 @@
 
 use std::collections::HashMap;
 
-use super::condition::{self, Condition, PatientIdentifier};
+use super::condition::{self, PatientIdentifier, SearchCondition};
 use super::filter::Filter;
-use super::narrow::{self, Asked};
+use super::narrow::{self, PositiveValues};
 use super::paging::SORT_DEFAULT;
 use super::parameter::{Looks, PARAMETERS, Parameter, SORT_KEYS};
-pub use super::request::Settings;
-use super::request::{Filters, Repeated, Request, Sent};
-use super::term::{Field, Form, Term};
-use super::{Query, Sort, SortKey};
+pub use super::request::ReadingLimits;
+use super::request::{Filters, LinkForm, SearchRequest, SentParameter};
+use super::term::{Field, Term, TermForm};
+use super::{EngineQuery, Sort, SortKey};
 use fhir::bundle::Link;
 use fhir::outcome::{Issue, Outcome};
 
 /// Ids of the patients the registry found for an identifier (`200`, not `Patient/200`).
-pub type Found = HashMap<PatientIdentifier, Vec<String>>;
+pub type PatientIds = HashMap<PatientIdentifier, Vec<String>>;
 
 /// A search for certificates as it was asked.
 #[derive(Clone, Debug)]
-pub struct Search {
-    request: Request,
+pub struct CompositionSearch {
+    request: SearchRequest,
     asked: Conditions,
 }
 
 /// What a search asks of a certificate.
 #[derive(Clone, Debug, Default)]
 struct Conditions {
-    all: Vec<Condition>,
+    all: Vec<SearchCondition>,
     sort: Vec<Sort>,
     /// Texts of the section `employer` that are asked for.
     employers: Vec<String>,
@@ -35,22 +35,22 @@ struct Conditions {
     without_advice: Vec<(usize, Filter)>,
 }
 
-impl Search {
+impl CompositionSearch {
     /// Reads the parameters of a search, names and values decoded, in their order.
     ///
     /// # Errors
-    /// As [`Request::read`].
+    /// As [`SearchRequest::read`].
     ///
     /// Source: specification 4.6; Contract 4.2 to 4.9.
-    pub fn parse(parameters: &[(String, String)], settings: &Settings) -> Result<Search, Outcome> {
-        let mut reader = Reader { settings, asked: Conditions::default() };
-        let request = Request::read(parameters, settings, &mut reader)?;
-        Ok(Search { request, asked: reader.asked })
+    pub fn parse(parameters: &[(String, String)], settings: &ReadingLimits) -> Result<CompositionSearch, Outcome> {
+        let mut reader = QueryReader { settings, asked: Conditions::default() };
+        let request = SearchRequest::read(parameters, settings, &mut reader)?;
+        Ok(CompositionSearch { request, asked: reader.asked })
     }
 
     /// The values that the search names by itself, not behind `:not` or `:missing`.
-    pub fn asked(&self) -> Asked {
-        let mut asked = Asked { employers: self.asked.employers.clone(), ..Asked::default() };
+    pub fn asked(&self) -> PositiveValues {
+        let mut asked = PositiveValues { employers: self.asked.employers.clone(), ..PositiveValues::default() };
         self.asked.all.iter().for_each(|condition| asked.take(condition));
         asked
     }
@@ -60,8 +60,8 @@ impl Search {
     pub fn named(&self) -> Option<Filter> {
         let of_one = [Field::Identifier, Field::Entry, Field::EntryIdentifier];
         let filters = self.asked.all.iter().filter_map(|condition| match condition {
-            Condition::Filter(filter) => Some(filter),
-            Condition::Patients(_) => None,
+            SearchCondition::Filter(filter) => Some(filter),
+            SearchCondition::Patients(_) => None,
         });
         let terms = filters.flat_map(Filter::terms).filter(|term| term.names_one(&of_one));
         let terms: Vec<Filter> = terms.cloned().map(Filter::Term).collect();
@@ -74,7 +74,7 @@ impl Search {
     }
 
     /// As [`query`](Self::query), for a caller who is not shown the advice to the employee. Nothing when it is the same.
-    pub fn query_without_advice(&self, found: &Found) -> Option<Query> {
+    pub fn query_without_advice(&self, found: &PatientIds) -> Option<EngineQuery> {
         if self.asked.without_advice.is_empty() {
             return None;
         }
@@ -90,8 +90,8 @@ impl Search {
     /// The identifiers that have to be looked up in the patient registry before the search can run, each once.
     pub fn patients_wanted(&self) -> Vec<PatientIdentifier> {
         let chains = self.asked.all.iter().filter_map(|condition| match condition {
-            Condition::Patients(identifiers) => Some(identifiers),
-            Condition::Filter(_) => None,
+            SearchCondition::Patients(identifiers) => Some(identifiers),
+            SearchCondition::Filter(_) => None,
         });
         let mut wanted: Vec<PatientIdentifier> = chains.flatten().cloned().collect();
         wanted.sort_unstable();
@@ -100,17 +100,17 @@ impl Search {
     }
 
     /// The search as the engine runs it. An identifier that `found` does not name belongs to nobody and matches nothing.
-    pub fn query(&self, found: &Found) -> Query {
+    pub fn query(&self, found: &PatientIds) -> EngineQuery {
         let conditions = self.asked.all.iter().map(|condition| match condition {
-            Condition::Filter(filter) => filter.clone(),
-            Condition::Patients(identifiers) => {
+            SearchCondition::Filter(filter) => filter.clone(),
+            SearchCondition::Patients(identifiers) => {
                 let subject =
-                    |id: &String| Filter::Term(Term::new(Field::Subject, Form::Code, &format!("Patient/{id}")));
+                    |id: &String| Filter::Term(Term::new(Field::Subject, TermForm::Code, &format!("Patient/{id}")));
                 let mut subjects: Vec<Filter> = patients(identifiers, found).map(subject).collect();
                 if subjects.len() == 1 { subjects.remove(0) } else { Filter::Any(subjects) }
             }
         });
-        Query {
+        EngineQuery {
             filter: Filter::All(conditions.collect()),
             sort: if self.asked.sort.is_empty() { vec![SORT_DEFAULT] } else { self.asked.sort.clone() },
             page: self.request.page(),
@@ -130,56 +130,56 @@ impl Search {
     /// `Internal`, when sealing fails.
     ///
     /// Source: Contract 4.2, 4.8, 4.9.
-    pub fn links(&self, settings: &Settings, found: &Found, total: u64) -> Result<Vec<Link>, Outcome> {
+    pub fn links(&self, settings: &ReadingLimits, found: &PatientIds, total: u64) -> Result<Vec<Link>, Outcome> {
         self.request.links("Composition", settings, total, |condition| self.subjects(condition, found))
     }
 
     /// The patients found for a condition as a value of `subject`.
-    fn subjects(&self, condition: usize, found: &Found) -> Option<String> {
-        let Some(Condition::Patients(identifiers)) = self.asked.all.get(condition) else { return None };
+    fn subjects(&self, condition: usize, found: &PatientIds) -> Option<String> {
+        let Some(SearchCondition::Patients(identifiers)) = self.asked.all.get(condition) else { return None };
         let subjects: Vec<String> = patients(identifiers, found).map(|id| format!("Patient/{id}")).collect();
         (!subjects.is_empty()).then(|| subjects.join(","))
     }
 }
 
-fn patients<'a>(identifiers: &'a [PatientIdentifier], found: &'a Found) -> impl Iterator<Item = &'a String> {
+fn patients<'a>(identifiers: &'a [PatientIdentifier], found: &'a PatientIds) -> impl Iterator<Item = &'a String> {
     identifiers.iter().filter_map(|identifier| found.get(identifier)).flatten()
 }
 
 /// A search while it is read.
-struct Reader<'a> {
-    settings: &'a Settings<'a>,
+struct QueryReader<'a> {
+    settings: &'a ReadingLimits<'a>,
     asked: Conditions,
 }
 
-impl Filters for Reader<'_> {
+impl Filters for QueryReader<'_> {
     type Looks = Looks;
     type Key = SortKey;
 
     const PARAMETERS: &'static [Parameter] = PARAMETERS;
     const SORT_KEYS: &'static [(&'static str, SortKey)] = SORT_KEYS;
 
-    fn filter(&mut self, found: Sent<Looks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>> {
+    fn filter(&mut self, found: SentParameter<Looks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
         let looks = found.0.looks;
         let condition = condition::read(found, name, value, self.settings)?;
         self.note_hidden(looks, value, &condition);
         let number = self.asked.all.len();
         self.asked.all.push(condition);
-        Ok(if looks == Looks::Registry { Repeated::Patients(number) } else { Repeated::Value })
+        Ok(if looks == Looks::Registry { LinkForm::Patients(number) } else { LinkForm::Value })
     }
 
     fn sort(&mut self, keys: Vec<(SortKey, bool)>) {
         self.asked.sort = keys.into_iter().map(|(key, descending)| Sort { key, descending }).collect();
     }
 
-    fn is_looked_up(found: Sent<Looks>) -> bool {
+    fn is_looked_up(found: SentParameter<Looks>) -> bool {
         condition::is_looked_up(found)
     }
 }
 
-impl Reader<'_> {
+impl QueryReader<'_> {
     /// Notes what of a condition depends on whether the advice to the employee is shown. `condition` is about to be pushed.
-    fn note_hidden(&mut self, looks: Looks, value: &str, condition: &Condition) {
+    fn note_hidden(&mut self, looks: Looks, value: &str, condition: &SearchCondition) {
         if !self.settings.narrowed {
             return;
         }
@@ -187,7 +187,7 @@ impl Reader<'_> {
             self.asked.employers.extend(narrow::employers(value));
         }
         let concerns = matches!(looks, Looks::SectionCodeText | Looks::Reference { field: Field::Entry, .. });
-        if let (true, Condition::Filter(filter)) = (concerns, condition) {
+        if let (true, SearchCondition::Filter(filter)) = (concerns, condition) {
             let without = narrow::without_advice(value, filter.clone());
             self.asked.without_advice.push((self.asked.all.len(), without));
         }

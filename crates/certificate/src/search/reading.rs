@@ -8,13 +8,13 @@ use fhir::outcome::{Hcert, Issue};
 
 /// The issues found so far, up to [`BODY_ISSUES_MAX`]. Every reader gives nothing for what is missing, and nothing with an issue for what is wrong.
 #[derive(Default)]
-pub struct Reading {
+pub struct BodyIssues {
     pub issues: Vec<Issue>,
 }
 
-impl Reading {
+impl BodyIssues {
     /// The one item of a list that may hold one in a certificate, although R5 allows several.
-    pub fn once<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> Option<&'j Object<'j>> {
+    pub fn once<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &ElementPath) -> Option<&'j Object<'j>> {
         match self.list(object, name, place) {
             [] => None,
             [only] => self.object(only, &place.item(name, 0)),
@@ -25,7 +25,7 @@ impl Reading {
         }
     }
 
-    pub fn list<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> &'j [Json<'j>] {
+    pub fn list<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &ElementPath) -> &'j [Json<'j>] {
         match object.get(name) {
             None => &[],
             Some(Json::Array(items)) => items,
@@ -36,7 +36,7 @@ impl Reading {
         }
     }
 
-    pub fn object<'j>(&mut self, value: &'j Json<'j>, place: &Place) -> Option<&'j Object<'j>> {
+    pub fn object<'j>(&mut self, value: &'j Json<'j>, place: &ElementPath) -> Option<&'j Object<'j>> {
         if let Json::Object(object) = value {
             return Some(object);
         }
@@ -44,11 +44,11 @@ impl Reading {
         None
     }
 
-    pub fn text<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> Option<&'j str> {
+    pub fn text<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &ElementPath) -> Option<&'j str> {
         object.get(name).and_then(|value| self.string(value, &place.member(name)))
     }
 
-    pub fn string<'j>(&mut self, value: &'j Json<'j>, place: &Place) -> Option<&'j str> {
+    pub fn string<'j>(&mut self, value: &'j Json<'j>, place: &ElementPath) -> Option<&'j str> {
         if let Json::String(text) = value {
             return Some(text);
         }
@@ -57,23 +57,23 @@ impl Reading {
     }
 
     /// Several where there is one by nature is a repetition; anything else is a wrong type.
-    fn single(&mut self, expected: &'static str, found: &Json, place: &Place) {
+    fn single(&mut self, expected: &'static str, found: &Json, place: &ElementPath) {
         match found {
             Json::Array(items) if items.len() > 1 => self.repeated(place),
             _ => self.wrong_type(expected, found, place),
         }
     }
 
-    fn repeated(&mut self, place: &Place) {
+    fn repeated(&mut self, place: &ElementPath) {
         self.tell(place, || Issue::new(Hcert::ElementRepeated).with("element", place.to_string()));
     }
 
-    fn wrong_type(&mut self, expected: &'static str, found: &Json, place: &Place) {
+    fn wrong_type(&mut self, expected: &'static str, found: &Json, place: &ElementPath) {
         self.tell(place, || Issue::new(Hcert::ElementTypeWrong).with("expected", expected).with("found", found.kind()));
     }
 
     /// Adds an issue about an element, while there is room for one.
-    pub fn tell(&mut self, place: &Place, issue: impl FnOnce() -> Issue) {
+    pub fn tell(&mut self, place: &ElementPath, issue: impl FnOnce() -> Issue) {
         if self.issues.len() < BODY_ISSUES_MAX {
             self.issues.push(issue().at(place.to_string()));
         }
@@ -82,30 +82,30 @@ impl Reading {
 
 /// Where the reading stands, not written down until somebody asks: an element and its parents, as FHIRPath: `Composition.section[2].entry[0]`.
 #[derive(Clone, Copy)]
-pub struct Place<'p> {
-    parent: Option<&'p Place<'p>>,
+pub struct ElementPath<'p> {
+    parent: Option<&'p ElementPath<'p>>,
     name: &'p str,
     index: Option<usize>,
 }
 
-impl<'p> Place<'p> {
+impl<'p> ElementPath<'p> {
     /// The resource itself.
-    pub fn root(name: &'p str) -> Place<'p> {
-        Place { parent: None, name, index: None }
+    pub fn root(name: &'p str) -> ElementPath<'p> {
+        ElementPath { parent: None, name, index: None }
     }
 
     /// A member.
-    pub fn member(&'p self, name: &'p str) -> Place<'p> {
-        Place { parent: Some(self), name, index: None }
+    pub fn member(&'p self, name: &'p str) -> ElementPath<'p> {
+        ElementPath { parent: Some(self), name, index: None }
     }
 
     /// One item of a member that is a list.
-    pub fn item(&'p self, name: &'p str, index: usize) -> Place<'p> {
-        Place { parent: Some(self), name, index: Some(index) }
+    pub fn item(&'p self, name: &'p str, index: usize) -> ElementPath<'p> {
+        ElementPath { parent: Some(self), name, index: Some(index) }
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ElementPath<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         if let Some(parent) = self.parent {
             write!(formatter, "{parent}.")?;

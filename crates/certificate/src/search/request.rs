@@ -21,7 +21,7 @@ pub const SEARCH_TESTS_MAX: usize = 100;
 
 /// What reading a search needs to know besides its parameters.
 #[derive(Clone, Copy)]
-pub struct Settings<'a> {
+pub struct ReadingLimits<'a> {
     /// `{base_url}` as this caller sees it, without a slash at the end.
     pub base_url: &'a str,
     pub names: &'a Names,
@@ -56,23 +56,23 @@ pub trait Filters {
     ///
     /// # Errors
     /// One issue for each value that is wrong.
-    fn filter(&mut self, found: Sent<Self::Looks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>>;
+    fn filter(&mut self, found: SentParameter<Self::Looks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>>;
 
     /// Takes the order: keys, each with whether it descends. Never empty.
     fn sort(&mut self, keys: Vec<(Self::Key, bool)>);
 
     /// Whether the values of a parameter are looked up instead of compared with every row.
-    fn is_looked_up(_: Sent<Self::Looks>) -> bool {
+    fn is_looked_up(_: SentParameter<Self::Looks>) -> bool {
         false
     }
 }
 
 /// A parameter of a table as it was sent: with a modifier or without.
-pub type Sent<L> = (&'static Parameter<L>, Option<Modifier>);
+pub type SentParameter<L> = (&'static Parameter<L>, Option<Modifier>);
 
 /// How the links of a search by form repeat a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeated {
+pub enum LinkForm {
     /// With its value; sealed where the table or the value says that it is personal.
     Value,
     /// As the patients that the registry found for the condition with this number; sealed when there are none.
@@ -81,7 +81,7 @@ pub enum Repeated {
 
 /// A search of any type, as far as all types have it in common.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct SearchRequest {
     paging: Paging,
     counts: Counts,
     /// The parameters that links repeat, in their order.
@@ -93,18 +93,18 @@ pub struct Request {
 struct RepeatedParameter {
     name: String,
     value: String,
-    shown: Shown,
+    shown: ShownParameters,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum ShownParameters {
     AsSent,
     /// Among the sealed ones.
     Sealed,
     Patients(usize),
 }
 
-impl Request {
+impl SearchRequest {
     /// Reads the parameters of a search, names and values decoded, in their order.
     ///
     /// # Errors
@@ -113,12 +113,16 @@ impl Request {
     /// are 400.
     pub fn read<F: Filters>(
         parameters: &[(String, String)],
-        settings: &Settings,
+        settings: &ReadingLimits,
         filters: &mut F,
-    ) -> Result<Request, Outcome> {
-        let request =
-            Request { paging: Paging::default(), counts: settings.count, repeated: Vec::new(), ignored: Vec::new() };
-        let mut reading = Reading { settings, filters, request, issues: Vec::new(), values: 0, tests: 0 };
+    ) -> Result<SearchRequest, Outcome> {
+        let request = SearchRequest {
+            paging: Paging::default(),
+            counts: settings.count,
+            repeated: Vec::new(),
+            ignored: Vec::new(),
+        };
+        let mut reading = SearchReading { settings, filters, request, issues: Vec::new(), values: 0, tests: 0 };
         for (name, value) in parameters {
             if reading.issues.len() >= BODY_ISSUES_MAX {
                 break;
@@ -161,7 +165,7 @@ impl Request {
     pub fn links(
         &self,
         resource_type: &str,
-        settings: &Settings,
+        settings: &ReadingLimits,
         total: u64,
         patients: impl Fn(usize) -> Option<String>,
     ) -> Result<Vec<Link>, Outcome> {
@@ -169,9 +173,11 @@ impl Request {
         let mut hidden: Vec<(&str, &str)> = Vec::new();
         for RepeatedParameter { name, value, shown: how } in &self.repeated {
             let found = match how {
-                Shown::AsSent => Some((name.as_str(), Cow::Borrowed(value.as_str()))),
-                Shown::Sealed => None,
-                Shown::Patients(condition) => patients(*condition).map(|found| ("subject", Cow::Owned(found))),
+                ShownParameters::AsSent => Some((name.as_str(), Cow::Borrowed(value.as_str()))),
+                ShownParameters::Sealed => None,
+                ShownParameters::Patients(condition) => {
+                    patients(*condition).map(|found| ("subject", Cow::Owned(found)))
+                }
             };
             match found {
                 Some(found) => shown.push(found),
@@ -187,7 +193,7 @@ impl Request {
     }
 }
 
-impl Settings<'_> {
+impl ReadingLimits<'_> {
     /// A token for `_query` that hides these parameters.
     ///
     /// # Errors
@@ -239,10 +245,10 @@ pub fn holds_personal_code(value: &str) -> bool {
 }
 
 /// A search while it is read.
-struct Reading<'a, F> {
-    settings: &'a Settings<'a>,
+struct SearchReading<'a, F> {
+    settings: &'a ReadingLimits<'a>,
     filters: &'a mut F,
-    request: Request,
+    request: SearchRequest,
     issues: Vec<Issue>,
     values: usize,
     /// How many of them are not a look-up.
@@ -252,21 +258,21 @@ struct Reading<'a, F> {
 /// Parameters of a result, which every type of resource takes.
 const RESULT: [&str; 4] = ["_count", "_page", "_sort", "_query"];
 
-impl<F: Filters> Reading<'_, F> {
+impl<F: Filters> SearchReading<'_, F> {
     fn parameter(&mut self, name: &str, value: &str) {
         match self.request.paging.take(name, value) {
             Ok(false) => {}
             Ok(true) if name == "_page" => return,
             Ok(true) if self.request.paging.is_cut(self.settings.count) => {
-                return self.repeat(name, &self.settings.count.max.to_string(), Shown::AsSent);
+                return self.repeat(name, &self.settings.count.max.to_string(), ShownParameters::AsSent);
             }
-            Ok(true) => return self.repeat(name, value, Shown::AsSent),
+            Ok(true) => return self.repeat(name, value, ShownParameters::AsSent),
             Err(issue) => return self.issues.push(issue),
         }
         match name {
             "_sort" => self.sort(value),
             "_query" => self.sealed(value),
-            _ if SHAPING.contains(&name) => self.repeat(name, value, Shown::AsSent),
+            _ if SHAPING.contains(&name) => self.repeat(name, value, ShownParameters::AsSent),
             _ => self.filter(name, value, false),
         }
     }
@@ -275,7 +281,7 @@ impl<F: Filters> Reading<'_, F> {
         if self.is_repeated("_sort") {
             return self.issues.push(issue::repeated("_sort"));
         }
-        self.repeat("_sort", value, Shown::AsSent);
+        self.repeat("_sort", value, ShownParameters::AsSent);
         match paging::sort(value, F::SORT_KEYS) {
             Ok(keys) => self.filters.sort(keys),
             Err(issues) => self.issues.extend(issues),
@@ -292,7 +298,7 @@ impl<F: Filters> Reading<'_, F> {
             Err(issue) => self.issues.push(issue),
         }
         if !self.settings.by_form {
-            self.repeat("_query", token, Shown::AsSent);
+            self.repeat("_query", token, ShownParameters::AsSent);
         }
     }
 
@@ -317,10 +323,10 @@ impl<F: Filters> Reading<'_, F> {
         match self.filters.filter(found, name, value) {
             // The token stays in the link and says it already.
             Ok(_) if from_token && !self.settings.by_form => {}
-            Ok(_) if !self.settings.by_form => self.repeat(name, value, Shown::AsSent),
-            Ok(Repeated::Patients(condition)) => self.repeat(name, value, Shown::Patients(condition)),
-            Ok(Repeated::Value) => {
-                self.repeat(name, value, if is_personal { Shown::Sealed } else { Shown::AsSent });
+            Ok(_) if !self.settings.by_form => self.repeat(name, value, ShownParameters::AsSent),
+            Ok(LinkForm::Patients(condition)) => self.repeat(name, value, ShownParameters::Patients(condition)),
+            Ok(LinkForm::Value) => {
+                self.repeat(name, value, if is_personal { ShownParameters::Sealed } else { ShownParameters::AsSent });
             }
             Err(issues) => self.issues.extend(issues),
         }
@@ -347,7 +353,7 @@ impl<F: Filters> Reading<'_, F> {
         self.request.repeated.iter().any(|known| known.name == name)
     }
 
-    fn repeat(&mut self, name: &str, value: &str, shown: Shown) {
+    fn repeat(&mut self, name: &str, value: &str, shown: ShownParameters) {
         self.request.repeated.push(RepeatedParameter { name: name.to_owned(), value: value.to_owned(), shown });
     }
 }

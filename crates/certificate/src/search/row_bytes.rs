@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::class::{Class, Coding};
+use super::class::{Class, ClassCoding};
 use super::row::Row;
 use super::term::Term;
 use crate::{Consent, Profile, State};
@@ -54,7 +54,7 @@ pub fn encode(row: &Row) -> Vec<u8> {
 
 /// Reads what [`encode`] wrote; nothing when it is anything else, down to the last byte.
 pub fn decode(bytes: &[u8]) -> Option<Row> {
-    let mut rest = Rest(bytes);
+    let mut rest = RemainingBytes(bytes);
     if rest.byte()? != FORMAT {
         return None;
     }
@@ -73,7 +73,7 @@ pub fn decode(bytes: &[u8]) -> Option<Row> {
 
 /// The class of a row alone, its consent left open: the terms, which are most of a row, are not read.
 pub fn decode_class(bytes: &[u8]) -> Option<Class> {
-    let mut rest = Rest(bytes);
+    let mut rest = RemainingBytes(bytes);
     if rest.byte()? != FORMAT {
         return None;
     }
@@ -109,9 +109,9 @@ fn push_span(bytes: &mut Vec<u8>, span: Option<Span>) {
 }
 
 /// What is still to be read.
-struct Rest<'a>(&'a [u8]);
+struct RemainingBytes<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> RemainingBytes<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -174,9 +174,9 @@ impl<'a> Rest<'a> {
         }
     }
 
-    fn codings(&mut self) -> Option<Vec<Coding>> {
+    fn codings(&mut self) -> Option<Vec<ClassCoding>> {
         let count = self.count()?;
-        (0..count).map(|_| Some(Coding { system: self.string()?, code: self.string()? })).collect()
+        (0..count).map(|_| Some(ClassCoding { system: self.string()?, code: self.string()? })).collect()
     }
 
     fn terms(&mut self) -> Option<Vec<Term>> {
@@ -190,7 +190,7 @@ impl<'a> Rest<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::term::{Field, Form};
+    use super::super::term::{Field, TermForm};
     use super::*;
 
     fn row() -> Row {
@@ -206,7 +206,7 @@ mod tests {
             date: Some(Span { low: 0, high: 999 }),
             period: Some(Span { low: i64::MIN, high: i64::MAX }),
             title: None,
-            terms: vec![Term::new(Field::Subject, Form::Code, "P/1")],
+            terms: vec![Term::new(Field::Subject, TermForm::Code, "P/1")],
         }
     }
 
@@ -246,8 +246,8 @@ mod tests {
         proptest::option::of("\\PC{0,12}").prop_map(|text| text.map(Into::into))
     }
 
-    fn codings() -> impl Strategy<Value = Vec<Coding>> {
-        let coding = (text(), text()).prop_map(|(system, code)| Coding { system, code });
+    fn codings() -> impl Strategy<Value = Vec<ClassCoding>> {
+        let coding = (text(), text()).prop_map(|(system, code)| ClassCoding { system, code });
         proptest::collection::vec(coding, 0..3)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::filter::Filter;
-use super::term::{Field, Form, Term};
+use super::term::{Field, Term, TermForm};
 
 const PATIENT: &str = "Patient/";
 
@@ -37,7 +37,7 @@ impl Filter {
             Filter::Not(part) => Filter::Not(Box::new(part.with_linked_patients(linked))),
             Filter::Term(term) => match patient(&term).and_then(|id| linked.get(id)) {
                 Some(others) if !others.is_empty() => {
-                    let subject = |id: &String| Term::new(Field::Subject, Form::Code, &[PATIENT, id].concat());
+                    let subject = |id: &String| Term::new(Field::Subject, TermForm::Code, &[PATIENT, id].concat());
                     let others: Vec<Filter> = others.iter().map(|id| Filter::Term(subject(id))).collect();
                     Filter::Any(std::iter::once(Filter::Term(term)).chain(others).collect())
                 }
@@ -59,7 +59,7 @@ impl Filter {
 
 /// The id of the patient a term names. An id of more than forty characters is kept as a digest and cannot be followed.
 fn patient(term: &Term) -> Option<&str> {
-    term.verbatim(Field::Subject, Form::Code)?.strip_prefix(PATIENT)
+    term.verbatim(Field::Subject, TermForm::Code)?.strip_prefix(PATIENT)
 }
 
 #[cfg(test)]
@@ -67,12 +67,12 @@ mod tests {
     use super::*;
 
     fn subject(id: &str) -> Filter {
-        Filter::Term(Term::new(Field::Subject, Form::Code, &format!("Patient/{id}")))
+        Filter::Term(Term::new(Field::Subject, TermForm::Code, &format!("Patient/{id}")))
     }
 
     #[test]
     fn every_patient_of_a_search_brings_those_who_are_the_same_person() {
-        let other = Filter::Term(Term::new(Field::Entry, Form::Code, "Patient/7"));
+        let other = Filter::Term(Term::new(Field::Entry, TermForm::Code, "Patient/7"));
         let filter = Filter::All(vec![
             Filter::Any(vec![subject("1"), subject("2")]),
             Filter::Not(Box::new(subject("1"))),

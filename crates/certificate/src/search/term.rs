@@ -51,7 +51,7 @@ impl Field {
 /// How a value is written in a term. A token stands in a row once in each form that can ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Form {
+pub enum TermForm {
     /// A reference (`Patient/200`), or the code of a token whatever its system.
     Code = 1,
     /// `system|code`.
@@ -73,12 +73,12 @@ const VERBATIM_BYTES_MAX: usize = 48;
 const HASHED: u8 = 0x80;
 
 impl Term {
-    pub fn new(field: Field, form: Form, value: &str) -> Term {
+    pub fn new(field: Field, form: TermForm, value: &str) -> Term {
         Term::of_parts(field, form, [value])
     }
 
     /// A value that is put together from parts.
-    pub fn of_parts<'p>(field: Field, form: Form, parts: impl IntoIterator<Item = &'p str> + Clone) -> Term {
+    pub fn of_parts<'p>(field: Field, form: TermForm, parts: impl IntoIterator<Item = &'p str> + Clone) -> Term {
         let length: usize = parts.clone().into_iter().map(str::len).sum();
         let mut bytes = Vec::with_capacity(2 + length);
         bytes.extend_from_slice(&[field as u8, form as u8]);
@@ -93,19 +93,19 @@ impl Term {
 
     /// Whether it names one thing by a reference or an identifier in one of these fields.
     pub fn names_one(&self, fields: &[Field]) -> bool {
-        let is_whole = |form: u8| ![Form::System as u8, Form::Present as u8].contains(&(form & !HASHED));
+        let is_whole = |form: u8| ![TermForm::System as u8, TermForm::Present as u8].contains(&(form & !HASHED));
         matches!(*self.0, [field, form, ..] if is_whole(form) && fields.iter().any(|known| *known as u8 == field))
     }
 
     /// `system|code` and the other ways to ask for one token.
     pub fn token(field: Field, system: Option<&str>, code: Option<&str>) -> Vec<Term> {
         let exact = |code| match system {
-            Some(system) => Term::of_parts(field, Form::SystemCode, [system, "|", code]),
-            None => Term::new(field, Form::CodeWithoutSystem, code),
+            Some(system) => Term::of_parts(field, TermForm::SystemCode, [system, "|", code]),
+            None => Term::new(field, TermForm::CodeWithoutSystem, code),
         };
-        let present = Some(Term::new(field, Form::Present, ""));
-        let of_code = code.map(|code| Term::new(field, Form::Code, code));
-        let of_system = system.map(|system| Term::new(field, Form::System, system));
+        let present = Some(Term::new(field, TermForm::Present, ""));
+        let of_code = code.map(|code| Term::new(field, TermForm::Code, code));
+        let of_system = system.map(|system| Term::new(field, TermForm::System, system));
         [present, of_code, code.map(exact), of_system].into_iter().flatten().collect()
     }
 
@@ -124,7 +124,7 @@ impl Term {
     }
 
     /// The value of a term about this field in this form; nothing when it is about another, or its value is kept as a digest.
-    pub fn verbatim(&self, field: Field, form: Form) -> Option<&str> {
+    pub fn verbatim(&self, field: Field, form: TermForm) -> Option<&str> {
         let value = self.0.strip_prefix(&[field as u8, form as u8])?;
         std::str::from_utf8(value).ok()
     }
@@ -143,12 +143,12 @@ impl Term {
     }
 
     /// Whether the value is written in this form.
-    pub fn is_form(&self, form: Form) -> bool {
+    pub fn is_form(&self, form: TermForm) -> bool {
         self.0.get(1).is_some_and(|byte| byte & !HASHED == form as u8)
     }
 
     /// Whether few certificates carry the term: it names a value, not a system or mere presence.
     pub fn is_selective(&self) -> bool {
-        !self.is_form(Form::Present) && !self.is_form(Form::System)
+        !self.is_form(TermForm::Present) && !self.is_form(TermForm::System)
     }
 }

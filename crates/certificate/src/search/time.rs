@@ -19,7 +19,7 @@ enum Prefix {
 
 /// Why a text is no date to search for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum SearchDateError {
     /// The prefix is none, or none of this parameter.
     Prefix,
     Time(TimeError),
@@ -34,17 +34,17 @@ pub enum Wrong {
 /// The validity is different without a prefix and with `eq` (Contract 4.3). A value with a time asks for the instant at which the
 /// value begins (Decision 160). Any other value asks for whole days: the validity covers every day of the value, its own first and last day
 /// included. `ne` and `ap` are not supported there.
-pub fn filter(field: TimeField, text: &str, now: i64) -> Result<Filter, Wrong> {
-    let (prefix, value) = Prefix::cut(text).ok_or(Wrong::Prefix)?;
+pub fn filter(field: TimeField, text: &str, now: i64) -> Result<Filter, SearchDateError> {
+    let (prefix, value) = Prefix::cut(text).ok_or(SearchDateError::Prefix)?;
     // A `+` that was not escaped in an address arrives as a blank, and no time holds a blank.
     let value = if value.contains(' ') { &value.replacen(' ', "+", 1) } else { value };
     let has_time = value.contains('T');
-    let value = date_time::search_span(value).map_err(Wrong::Time)?;
+    let value = date_time::search_span(value).map_err(SearchDateError::Time)?;
     let time = |test| Filter::Time(field, test);
     let contained = || time(TimeTest::Within { low: value.low, high: value.high });
     let (after, before) = (|| time(TimeTest::EndsAfter(value.high)), || time(TimeTest::BeginsBefore(value.low)));
     Ok(match (prefix, field) {
-        (Prefix::Ne | Prefix::Ap, TimeField::Period) => return Err(Wrong::Prefix),
+        (Prefix::Ne | Prefix::Ap, TimeField::Period) => return Err(SearchDateError::Prefix),
         (Prefix::Eq, TimeField::Period) if has_time => time(TimeTest::Covers { low: value.low, high: value.low }),
         (Prefix::Eq, TimeField::Period) => {
             let (first, last) = (date_time::day(value.low), date_time::day(value.high));
@@ -211,14 +211,14 @@ mod tests {
     fn wrong_prefixes_and_dates_are_told_apart() {
         let wrong = |field, text| filter(field, text, 0).unwrap_err();
         for text in ["xx2025", "EQ2025", "e", "a", "Z", "eõ"] {
-            assert_eq!(wrong(TimeField::Date, text), Wrong::Prefix, "{text}");
+            assert_eq!(wrong(TimeField::Date, text), SearchDateError::Prefix, "{text}");
         }
         for text in ["ne2025-01-12", "ap2025-01-12"] {
-            assert_eq!(wrong(TimeField::Period, text), Wrong::Prefix, "{text}");
+            assert_eq!(wrong(TimeField::Period, text), SearchDateError::Prefix, "{text}");
         }
         for text in ["", "ge", "2025-13", "12.01.2025", "ge ge2025", "2025-01-12 10:00", "õ"] {
-            assert_eq!(wrong(TimeField::Date, text), Wrong::Time(TimeError::Malformed), "{text}");
+            assert_eq!(wrong(TimeField::Date, text), SearchDateError::Time(TimeError::Malformed), "{text}");
         }
-        assert_eq!(wrong(TimeField::Date, "2025-03-30T03:30"), Wrong::Time(TimeError::NotInLocalTime));
+        assert_eq!(wrong(TimeField::Date, "2025-03-30T03:30"), SearchDateError::Time(TimeError::NotInLocalTime));
     }
 }

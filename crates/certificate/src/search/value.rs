@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::filter::TokenTest;
-use super::term::{Field, Form, Term};
+use super::term::{Field, Term, TermForm};
 
 /// The parts of a text between separators that no `\` stands before. Escapes stay in; [`unescape`] takes them out.
 pub fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
@@ -39,7 +39,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
 
 /// The four ways to ask for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Token {
+pub enum SearchToken {
     /// `code`
     Code(String),
     /// `system|code`
@@ -50,46 +50,50 @@ pub enum Token {
     System(String),
 }
 
-impl Token {
+impl SearchToken {
     /// Reads one value; nothing when it says neither system nor code, or has more than two parts.
-    pub fn parse(text: &str) -> Option<Token> {
+    pub fn parse(text: &str) -> Option<SearchToken> {
         let mut parts = split(text, b'|').map(|part| unescape(part).into_owned());
         let first = parts.next().unwrap_or_default();
         let token = match parts.next() {
-            None => Token::Code(first),
-            Some(code) if first.is_empty() => Token::CodeWithoutSystem(code),
-            Some(code) if code.is_empty() => return parts.next().is_none().then_some(Token::System(first)),
-            Some(code) => Token::SystemCode(first, code),
+            None => SearchToken::Code(first),
+            Some(code) if first.is_empty() => SearchToken::CodeWithoutSystem(code),
+            Some(code) if code.is_empty() => return parts.next().is_none().then_some(SearchToken::System(first)),
+            Some(code) => SearchToken::SystemCode(first, code),
         };
-        let blank = matches!(&token, Token::Code(code) | Token::CodeWithoutSystem(code) if code.is_empty());
+        let blank = matches!(&token, SearchToken::Code(code) | SearchToken::CodeWithoutSystem(code) if code.is_empty());
         (!blank && parts.next().is_none()).then_some(token)
     }
 
     /// The code, where there is one.
     pub fn into_code(self) -> Option<String> {
         match self {
-            Token::Code(code) | Token::SystemCode(_, code) | Token::CodeWithoutSystem(code) => Some(code),
-            Token::System(_) => None,
+            SearchToken::Code(code) | SearchToken::SystemCode(_, code) | SearchToken::CodeWithoutSystem(code) => {
+                Some(code)
+            }
+            SearchToken::System(_) => None,
         }
     }
 
     /// The term a row carries when it has the token.
     pub fn term(&self, field: Field) -> Term {
         match self {
-            Token::Code(code) => Term::new(field, Form::Code, code),
-            Token::SystemCode(system, code) => Term::new(field, Form::SystemCode, &format!("{system}|{code}")),
-            Token::CodeWithoutSystem(code) => Term::new(field, Form::CodeWithoutSystem, code),
-            Token::System(system) => Term::new(field, Form::System, system),
+            SearchToken::Code(code) => Term::new(field, TermForm::Code, code),
+            SearchToken::SystemCode(system, code) => {
+                Term::new(field, TermForm::SystemCode, &format!("{system}|{code}"))
+            }
+            SearchToken::CodeWithoutSystem(code) => Term::new(field, TermForm::CodeWithoutSystem, code),
+            SearchToken::System(system) => Term::new(field, TermForm::System, system),
         }
     }
 
     /// The same as a condition on the fields with few values.
     pub fn test(self) -> TokenTest {
         match self {
-            Token::Code(code) => TokenTest::Code(code),
-            Token::SystemCode(system, code) => TokenTest::SystemCode(system, code),
-            Token::CodeWithoutSystem(code) => TokenTest::CodeWithoutSystem(code),
-            Token::System(system) => TokenTest::System(system),
+            SearchToken::Code(code) => TokenTest::Code(code),
+            SearchToken::SystemCode(system, code) => TokenTest::SystemCode(system, code),
+            SearchToken::CodeWithoutSystem(code) => TokenTest::CodeWithoutSystem(code),
+            SearchToken::System(system) => TokenTest::System(system),
         }
     }
 }
@@ -125,13 +129,13 @@ mod tests {
     #[test]
     fn a_token_has_four_forms_and_no_fifth() {
         let system = || "http://s".to_owned();
-        assert_eq!(Token::parse("final"), Some(Token::Code("final".into())));
-        assert_eq!(Token::parse("http://s|final"), Some(Token::SystemCode(system(), "final".into())));
-        assert_eq!(Token::parse("|final"), Some(Token::CodeWithoutSystem("final".into())));
-        assert_eq!(Token::parse("http://s|"), Some(Token::System(system())));
-        assert_eq!(Token::parse(r"a\|b|c\,d"), Some(Token::SystemCode("a|b".into(), "c,d".into())));
+        assert_eq!(SearchToken::parse("final"), Some(SearchToken::Code("final".into())));
+        assert_eq!(SearchToken::parse("http://s|final"), Some(SearchToken::SystemCode(system(), "final".into())));
+        assert_eq!(SearchToken::parse("|final"), Some(SearchToken::CodeWithoutSystem("final".into())));
+        assert_eq!(SearchToken::parse("http://s|"), Some(SearchToken::System(system())));
+        assert_eq!(SearchToken::parse(r"a\|b|c\,d"), Some(SearchToken::SystemCode("a|b".into(), "c,d".into())));
         for text in ["", "|", "a|b|c", "a||", "||a"] {
-            assert_eq!(Token::parse(text), None, "{text}");
+            assert_eq!(SearchToken::parse(text), None, "{text}");
         }
     }
 
@@ -142,7 +146,7 @@ mod tests {
         for (text, in_with, in_without) in
             [("c", true, true), ("s|c", true, false), ("|c", false, true), ("s|", true, false), ("d", false, false)]
         {
-            let term = Token::parse(text).unwrap().term(Field::Identifier);
+            let term = SearchToken::parse(text).unwrap().term(Field::Identifier);
             assert_eq!((with.contains(&term), without.contains(&term)), (in_with, in_without), "{text}");
         }
     }

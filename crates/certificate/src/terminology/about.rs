@@ -5,7 +5,7 @@ use fhir::limits::ID_CHARACTERS_MAX;
 
 /// Where a list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ListOrigin {
     /// It ships with the binary.
     Shipped,
     /// An operator loaded it, milliseconds since 1970 UTC.
@@ -14,7 +14,7 @@ pub enum Origin {
 
 /// A list without its codes.
 #[derive(Debug)]
-pub struct About {
+pub struct ListHeader {
     /// `CodeSystem` or `ValueSet`
     pub resource_type: &'static str,
     /// What it is served under.
@@ -26,7 +26,7 @@ pub struct About {
     pub title: String,
     /// Language of its displays, where it says so.
     pub language: Option<String>,
-    pub origin: Origin,
+    pub origin: ListOrigin,
     /// It holds every code there is: `content` is `complete`, or the value set is not `experimental`.
     pub is_complete: bool,
     /// A code it does not hold is refused. Contract 8.3.
@@ -36,22 +36,22 @@ pub struct About {
 }
 
 /// What a list is told of its place among the others.
-pub(super) struct Place {
-    pub origin: Origin,
+pub(super) struct ListPlace {
+    pub origin: ListOrigin,
     pub strict: bool,
     pub id: String,
     /// A complete list of the same address ships.
     pub shipped_complete: bool,
 }
 
-impl About {
+impl ListHeader {
     pub(super) fn new(
         resource_type: &'static str,
         mut resource: Json<'static>,
-        place: Place,
+        place: ListPlace,
         is_complete: bool,
-    ) -> About {
-        let Place { origin, strict, id, shipped_complete } = place;
+    ) -> ListHeader {
+        let ListPlace { origin, strict, id, shipped_complete } = place;
         let text = |name: &str| resource.text(name).map(str::to_owned);
         let url = text("url").unwrap_or_default();
         let (version, language) = (text("version"), text("language"));
@@ -64,9 +64,9 @@ impl About {
             object.0.insert(behind_type, ("id".into(), Json::string(id.clone())));
         }
         // Contract 8.3: what the guide gives in part never refuses, unless strict mode is on and the full list was loaded.
-        let refuses = is_complete && (origin == Origin::Shipped || shipped_complete || strict);
+        let refuses = is_complete && (origin == ListOrigin::Shipped || shipped_complete || strict);
         let text = resource.to_vec();
-        About { resource_type, id, url, version, title, language, origin, is_complete, refuses, text }
+        ListHeader { resource_type, id, url, version, title, language, origin, is_complete, refuses, text }
     }
 }
 

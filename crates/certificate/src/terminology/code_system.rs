@@ -1,13 +1,13 @@
 //! A code system: the codes of one address.
 
-use super::about::{About, Origin, Place};
+use super::about::{ListHeader, ListOrigin, ListPlace};
 use super::concept::{Concept, Concepts};
 use fhir::json::Json;
 
 /// A code system at hand.
 #[derive(Debug)]
 pub struct CodeSystem {
-    pub about: About,
+    pub about: ListHeader,
     concepts: Concepts,
 }
 
@@ -16,13 +16,13 @@ impl CodeSystem {
     ///
     /// # Errors
     /// Everything that keeps it from being used.
-    pub(super) fn read(resource: Json<'static>, place: Place) -> Result<CodeSystem, Vec<String>> {
+    pub(super) fn read(resource: Json<'static>, place: ListPlace) -> Result<CodeSystem, Vec<String>> {
         let mut problems = super::file::address_problems(&resource);
         if resource.get("supplements").is_some() {
             problems.push("supplements of another code system are not taken".to_owned());
         }
         // A system that ships may be known by its address alone. What an operator loads is loaded for its codes.
-        let may_be_empty = place.origin == Origin::Shipped && resource.text("content") == Some("not-present");
+        let may_be_empty = place.origin == ListOrigin::Shipped && resource.text("content") == Some("not-present");
         let is_complete = match resource.text("content") {
             Some("complete") => true,
             Some("fragment") => false,
@@ -41,7 +41,7 @@ impl CodeSystem {
         if !problems.is_empty() {
             return Err(super::file::named(&resource, problems));
         }
-        Ok(CodeSystem { about: About::new("CodeSystem", resource, place, is_complete), concepts })
+        Ok(CodeSystem { about: ListHeader::new("CodeSystem", resource, place, is_complete), concepts })
     }
 
     /// A code, capitals ignored where the code system says so.

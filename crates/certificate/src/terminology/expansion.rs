@@ -6,8 +6,8 @@ use std::fmt::Write;
 use super::concept::Concept;
 use super::term::in_language;
 use super::value_set::Include;
-use super::{About, Certainty, Membership, Terminology, ValueSet};
-use crate::Terms;
+use super::{Certainty, ListHeader, Membership, Terminology, ValueSet};
+use crate::DisplayTerms;
 use fhir::json::Json;
 
 /// Codes that a message lists. More than twenty nobody reads.
@@ -18,9 +18,9 @@ pub(super) const ALLOWED_CODES_MAX: usize = 20;
 pub struct Coded<'t> {
     pub system: &'t str,
     /// As the value set lists it.
-    listed: Option<(&'t About, &'t Concept)>,
+    listed: Option<(&'t ListHeader, &'t Concept)>,
     /// As its code system has it.
-    own: Option<(&'t About, &'t Concept)>,
+    own: Option<(&'t ListHeader, &'t Concept)>,
 }
 
 impl<'t> Coded<'t> {
@@ -29,7 +29,7 @@ impl<'t> Coded<'t> {
     }
 
     /// The value set's words come first.
-    fn sources(&self) -> impl Iterator<Item = (&'t About, &'t Concept)> + use<'t> {
+    fn sources(&self) -> impl Iterator<Item = (&'t ListHeader, &'t Concept)> + use<'t> {
         self.listed.into_iter().chain(self.own)
     }
 
@@ -156,7 +156,7 @@ impl Terminology {
             for (number, coded) in of_system.enumerate() {
                 let _ = write!(words, "{} {}", if number == 0 { ":" } else { "," }, coded.code());
                 if let Some(term) =
-                    Terms::term(self, system, coded.code()).or_else(|| self.other_words(system, coded.code()))
+                    DisplayTerms::term(self, system, coded.code()).or_else(|| self.other_words(system, coded.code()))
                 {
                     let _ = write!(words, " ({term})");
                 }

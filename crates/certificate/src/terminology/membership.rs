@@ -1,7 +1,7 @@
 //! Whether a code belongs to a value set, as far as the lists at hand tell. Contract 8.3.
 
 use super::value_set::{Include, ValueSet};
-use super::{About, Terminology};
+use super::{ListHeader, Terminology};
 
 /// What is known of a code and a value set, in the order of certainty that it belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    fn of(self, about: &About) -> bool {
+    fn of(self, about: &ListHeader) -> bool {
         match self {
             Certainty::Refusal => about.refuses,
             Certainty::Claim => about.is_complete,

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::canonical::without_version;
 use super::concept::{Concept, speaks};
-use super::{About, Terminology};
-use crate::Terms;
+use super::{ListHeader, Terminology};
+use crate::DisplayTerms;
 
 /// Estonian, as lists name it.
 pub const ESTONIAN: &str = "et";
 
 /// What a list calls a code in a language. A list without a language is taken to be in the requested one. Decision 142.
-pub(super) fn in_language<'t>(about: &About, concept: &'t Concept, language: &str) -> Option<&'t str> {
+pub(super) fn in_language<'t>(about: &ListHeader, concept: &'t Concept, language: &str) -> Option<&'t str> {
     let display = concept.display.as_deref();
     match &about.language {
         Some(own) if speaks(own, language) => display,
@@ -38,7 +38,7 @@ impl Terminology {
         &'t self,
         system: &str,
         code: &str,
-        pick: impl Fn(&'t About, &'t Concept) -> Option<T>,
+        pick: impl Fn(&'t ListHeader, &'t Concept) -> Option<T>,
     ) -> Option<T> {
         let system = without_version(system);
         let own = self.code_systems.get(system).and_then(|own| Some((&own.about, own.find(code)?)));
@@ -71,7 +71,7 @@ impl Terminology {
     }
 }
 
-impl Terms for Terminology {
+impl DisplayTerms for Terminology {
     fn term(&self, system: &str, code: &str) -> Option<&str> {
         Terminology::term(self, system, code, ESTONIAN)
     }

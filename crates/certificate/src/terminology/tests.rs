@@ -2,7 +2,7 @@
 
 use super::Membership::{Member, NotMember, Unknown};
 use super::*;
-use crate::Terms;
+use crate::DisplayTerms;
 use crate::terminology::expansion::ALLOWED_CODES_MAX;
 use crate::terminology::value_set::TERMINOLOGY_IMPORTS_MAX;
 use fhir::json;
@@ -190,7 +190,7 @@ fn a_message_lists_some_codes_and_counts_the_rest() {
     assert!(told.contains(DRIVER) && told.ends_with(" … and 13 more"), "{told}");
     let terminology = terminology(false, &[]);
     let kinds = terminology.allowed(DRIVER_KIND_SET);
-    let term = |code| Terms::term(&terminology, KIND, code).expect("a list in Estonian ships");
+    let term = |code| DisplayTerms::term(&terminology, KIND, code).expect("a list in Estonian ships");
     let told = ["driver-group-I", "driver-group-II"].map(|code| format!("{code} ({})", term(code))).join(", ");
     assert_eq!(kinds, format!("allowed are: {KIND}: {told}"));
     assert_eq!(terminology.allowed("urn:absent"), "");
@@ -362,7 +362,7 @@ fn a_code_is_called_by_its_code_system_then_by_a_value_set_that_lists_it() {
 
 #[test]
 fn a_code_without_a_name_has_a_meaning_and_one_with_an_amount_has_a_unit() {
-    use crate::Terms;
+    use crate::DisplayTerms;
 
     let terminology = terminology(false, &[]);
     let restrictions = "https://fhir.ee/CodeSystem/tervisetoendi-piirangud";

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::about::{About, Origin, Place};
+use super::about::{ListHeader, ListOrigin, ListPlace};
 use super::canonical::without_version;
 use super::concept::Concepts;
 use fhir::json::Json;
@@ -13,7 +13,7 @@ pub(super) const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 /// A value set at hand.
 #[derive(Debug)]
 pub struct ValueSet {
-    pub about: About,
+    pub about: ListHeader,
     pub(super) include: Vec<Include>,
     pub(super) exclude: Vec<Include>,
     /// Every code system it takes codes of, itself or by import.
@@ -35,7 +35,7 @@ impl ValueSet {
     ///
     /// # Errors
     /// Everything that keeps it from being used.
-    pub(super) fn read(resource: Json<'static>, place: Place) -> Result<ValueSet, Vec<String>> {
+    pub(super) fn read(resource: Json<'static>, place: ListPlace) -> Result<ValueSet, Vec<String>> {
         let problems = super::file::address_problems(&resource);
         ValueSet::composed(resource, place, problems)
     }
@@ -45,7 +45,8 @@ impl ValueSet {
     /// # Errors
     /// As [`read`](Self::read).
     pub(super) fn supplied(resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
-        let place = Place { origin: Origin::Shipped, strict: false, id: String::new(), shipped_complete: false };
+        let place =
+            ListPlace { origin: ListOrigin::Shipped, strict: false, id: String::new(), shipped_complete: false };
         let text = resource.to_vec();
         let mut set = ValueSet::composed(resource, place, Vec::new())?;
         set.about.text = text;
@@ -53,7 +54,7 @@ impl ValueSet {
         Ok(set)
     }
 
-    fn composed(resource: Json<'static>, place: Place, mut problems: Vec<String>) -> Result<ValueSet, Vec<String>> {
+    fn composed(resource: Json<'static>, place: ListPlace, mut problems: Vec<String>) -> Result<ValueSet, Vec<String>> {
         let mut part = |name: &str| -> Vec<Include> {
             let parts = resource.get("compose").map_or(&[][..], |compose| compose.items(name));
             let read = |(at, part)| Include::read(part, &format!("compose.{name}[{at}]"), &mut problems);
@@ -68,7 +69,7 @@ impl ValueSet {
         }
         // A value set that is known only in part says so by `experimental`.
         let is_complete = resource.get("experimental") != Some(&Json::Bool(true));
-        let about = About::new("ValueSet", resource, place, is_complete);
+        let about = ListHeader::new("ValueSet", resource, place, is_complete);
         Ok(ValueSet { about, include, exclude, systems: BTreeSet::new() })
     }
 

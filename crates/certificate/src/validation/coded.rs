@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::walk::Walk;
+use super::walk::ProfileWalk;
 use crate::terminology::Membership;
 use fhir::codes::Codes;
 use fhir::json::Json;
@@ -11,7 +11,7 @@ use fhir::outcome::{Hcert, Issue};
 /// Codes that a message lists.
 const LISTED_MAX: usize = 20;
 
-impl<'a> Walk<'a> {
+impl<'a> ProfileWalk<'a> {
     /// A required binding of R5 itself: to a value set whose codes the table of codes has.
     pub(super) fn r5_codes(&mut self, value: &Json, type_name: &str, codes: &'static Codes, value_set: &'static str) {
         let fits = match type_name {

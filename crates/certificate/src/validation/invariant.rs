@@ -1,9 +1,9 @@
 //! Invariants: those of R5 and those of profiles.
 
-use super::rules::Rules;
-use super::walk::Walk;
+use super::rules::ElementRules;
+use super::walk::ProfileWalk;
 use fhir::date_time;
-use fhir::fhirpath::{Context, Expression, Node};
+use fhir::fhirpath::{EvaluationContext, Expression, Node};
 use fhir::invariant::{self, Invariant};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue};
@@ -39,7 +39,7 @@ const FOUND_CHARACTERS: usize = 40;
 /// The invariant of SimpleQuantity, which is a profile of a datatype and so not in the table.
 const SIMPLE_QUANTITY: (&str, &str) = ("sqt-1", "The comparator is not used on a SimpleQuantity");
 
-impl<'a> Walk<'a> {
+impl<'a> ProfileWalk<'a> {
     /// Asks invariants of R5 about a value.
     pub(super) fn invariants(
         &mut self,
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks the invariants of a profile.
-    pub(super) fn constraints(&mut self, rules: &'a Rules, node: impl Fn() -> Node<'a>) {
+    pub(super) fn constraints(&mut self, rules: &'a ElementRules, node: impl Fn() -> Node<'a>) {
         for rule in &rules.invariants {
             if self.holds(&rule.asks.expression, node()) {
                 continue;
@@ -77,7 +77,7 @@ impl<'a> Walk<'a> {
     /// What cannot be asked of these values is not met.
     fn holds(&self, expression: &'a Expression, focus: Node<'a>) -> bool {
         let (resource, root) = (self.resource, self.root_node);
-        let context = Context { focus, resource, root, contained: self.contained };
+        let context = EvaluationContext { focus, resource, root, contained: self.contained };
         expression.holds(context).unwrap_or(false)
     }
 

@@ -23,8 +23,8 @@ use crate::terminology::Terminology;
 use fhir::fhirpath;
 use fhir::json::Json;
 pub use read::ProfileError;
-pub use rules::Profile;
-pub use validator::{Findings, Validator};
+pub use rules::ProfileRules;
+pub use validator::{ValidationFindings, Validator};
 
 impl Validator {
     /// The validator of this service's own profiles.
@@ -47,18 +47,18 @@ impl Validator {
     }
 
     /// A profile by its canonical address; a `|version` behind it must be the one that is served. Contract 8.2.
-    pub fn profile(&self, canonical: &str) -> Option<&Profile> {
+    pub fn profile(&self, canonical: &str) -> Option<&ProfileRules> {
         self.profile_of_any_version(canonical).filter(|profile| profile.has_version_of(canonical))
     }
 
     /// A profile by its canonical address; a `|version` behind it is passed over.
-    pub fn profile_of_any_version(&self, canonical: &str) -> Option<&Profile> {
+    pub fn profile_of_any_version(&self, canonical: &str) -> Option<&ProfileRules> {
         let url = canonical.split_once('|').map_or(canonical, |(url, _)| url);
         self.profiles.iter().find(|profile| profile.url == url)
     }
 
     /// All profiles.
-    pub fn profiles(&self) -> &[Profile] {
+    pub fn profiles(&self) -> &[ProfileRules] {
         &self.profiles
     }
 
@@ -72,10 +72,10 @@ impl Validator {
     pub fn check<'a>(
         &'a self,
         resource: &'a Json<'a>,
-        profile: Option<&'a Profile>,
+        profile: Option<&'a ProfileRules>,
         terminology: &'a Terminology,
-    ) -> Findings {
+    ) -> ValidationFindings {
         let contained = fhirpath::contained(resource);
-        walk::Walk::new(self, terminology, resource, &contained).run(profile)
+        walk::ProfileWalk::new(self, terminology, resource, &contained).run(profile)
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::rules::{Constraint, Discriminator, Profile, Rule, Rules, Slice, Slicing, Target, Value};
+use super::rules::{
+    Constraint, Discriminator, ElementRule, ElementRules, FixedValue, ProfileRules, Slice, Slicing, TargetType,
+};
 use fhir::element::{self, MANY, TypeDefinition};
 use fhir::fhirpath::Expression;
 use fhir::json::{Json, Object};
@@ -54,13 +56,13 @@ const WITHOUT_RULES: [&str; 12] = [
 
 /// All profiles, and the names of their rules in the order of their numbers.
 pub(super) struct Profiles {
-    pub profiles: Vec<Profile>,
+    pub profiles: Vec<ProfileRules>,
     pub rule_names: Vec<String>,
 }
 
 /// Reads all profiles; each may stand on another of them.
 pub(super) fn read(definitions: &[Json<'static>]) -> Result<Profiles, ProfileError> {
-    let mut reader = Reader { definitions, profiles: Vec::new(), rule_names: Vec::new(), open: Vec::new() };
+    let mut reader = ProfileReader { definitions, profiles: Vec::new(), rule_names: Vec::new(), open: Vec::new() };
     for definition in definitions {
         reader.profile(definition.text("url").unwrap_or_default())?;
     }
@@ -68,9 +70,9 @@ pub(super) fn read(definitions: &[Json<'static>]) -> Result<Profiles, ProfileErr
     Ok(Profiles { profiles: reader.profiles, rule_names: reader.rule_names })
 }
 
-struct Reader<'d> {
+struct ProfileReader<'d> {
     definitions: &'d [Json<'static>],
-    profiles: Vec<Profile>,
+    profiles: Vec<ProfileRules>,
     rule_names: Vec<String>,
     /// Addresses of the profiles being read, each standing on the next.
     open: Vec<String>,
@@ -89,7 +91,7 @@ impl Here<'_> {
     }
 }
 
-impl Reader<'_> {
+impl ProfileReader<'_> {
     fn profile(&mut self, url: &str) -> Result<usize, ProfileError> {
         if let Some(at) = self.profiles.iter().position(|profile| profile.url == url) {
             return Ok(at);
@@ -108,7 +110,7 @@ impl Reader<'_> {
         }
         let r5 = element::of_resource(resource_type).ok_or_else(|| error("its type is no R5 resource"))?;
         let base_rules = if base.strip_prefix(R5) == Some(resource_type) {
-            Rules::default()
+            ElementRules::default()
         } else {
             self.open.push(url.to_owned());
             let at = self.profile(base)?;
@@ -124,7 +126,7 @@ impl Reader<'_> {
             let name = element.text("id").unwrap_or_default();
             self.element(&Here { profile: url, id: &id, element: name }, element, r5, &mut rules)?;
         }
-        self.profiles.push(Profile {
+        self.profiles.push(ProfileRules {
             url: url.to_owned(),
             version: definition.text("version").unwrap_or_default().to_owned(),
             id: id.to_string(),
@@ -141,7 +143,7 @@ impl Reader<'_> {
         here: &Here,
         element: &Json,
         r5: &'static TypeDefinition,
-        root: &mut Rules,
+        root: &mut ElementRules,
     ) -> Result<(), ProfileError> {
         let Json::Object(members) = element else { return Err(here.error("the element is no object")) };
         let mut steps = here.element.split('.');
@@ -187,7 +189,7 @@ impl Reader<'_> {
         here: &Here,
         name: &str,
         value: &Json,
-        rules: &mut Rules,
+        rules: &mut ElementRules,
         r5_types: &[&'static str],
     ) -> Result<(), ProfileError> {
         match name {
@@ -229,7 +231,7 @@ impl Reader<'_> {
             name => {
                 let fixed = ["fixed", "pattern"].into_iter().find(|kind| name.starts_with(kind));
                 let Some(kind) = fixed else { return Err(here.error(format!("{name} cannot be checked"))) };
-                let value = Arc::new(Value { json: value.clone().into_owned(), is_exact: kind == "fixed" });
+                let value = Arc::new(FixedValue { json: value.clone().into_owned(), is_exact: kind == "fixed" });
                 rules.value = Some(self.rule(here, kind, value));
             }
         }
@@ -240,7 +242,7 @@ impl Reader<'_> {
         &mut self,
         here: &Here,
         value: &Json,
-        rules: &mut Rules,
+        rules: &mut ElementRules,
         r5_types: &[&'static str],
     ) -> Result<(), ProfileError> {
         let (mut types, mut targets) = (Vec::new(), Vec::new());
@@ -263,26 +265,26 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn target(&mut self, here: &Here, url: &str) -> Result<Target, ProfileError> {
+    fn target(&mut self, here: &Here, url: &str) -> Result<TargetType, ProfileError> {
         let url = without_version(url);
         if let Some(name) = url.strip_prefix(R5) {
             return match element::of_resource(name) {
-                Some(_) => Ok(Target::Type(name.to_owned())),
+                Some(_) => Ok(TargetType::Type(name.to_owned())),
                 None => Err(here.error(format!("the target {url} is no R5 resource"))),
             };
         }
         if let Some((_, name)) = OTHERS.iter().find(|(known, _)| *known == url) {
-            return Ok(Target::Type((*name).to_owned()));
+            return Ok(TargetType::Type((*name).to_owned()));
         }
         let of_ours = self.definitions.iter().find(|definition| definition.text("url") == Some(url));
         let resource_type = of_ours.and_then(|definition| definition.text("type"));
         match resource_type {
-            Some(resource_type) => Ok(Target::Profile(url.to_owned(), resource_type.to_owned())),
+            Some(resource_type) => Ok(TargetType::Profile(url.to_owned(), resource_type.to_owned())),
             None => Err(here.error(format!("the target {url} is not at hand"))),
         }
     }
 
-    fn slicing(&mut self, here: &Here, value: &Json, rules: &mut Rules) -> Result<(), ProfileError> {
+    fn slicing(&mut self, here: &Here, value: &Json, rules: &mut ElementRules) -> Result<(), ProfileError> {
         if value.get("ordered") == Some(&Json::Bool(true)) {
             return Err(here.error("the order of slices cannot be checked"));
         }
@@ -310,10 +312,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn rule<T>(&mut self, here: &Here, kind: &str, asks: T) -> Rule<T> {
+    fn rule<T>(&mut self, here: &Here, kind: &str, asks: T) -> ElementRule<T> {
         let number = u16::try_from(self.rule_names.len()).expect("profiles have some hundreds of rules");
         self.rule_names.push(format!("{}#{} {kind}", here.id, here.element));
-        Rule { asks, number, profile: here.id.clone() }
+        ElementRule { asks, number, profile: here.id.clone() }
     }
 }
 
@@ -383,7 +385,7 @@ fn slice_of<'s>(slicing: &'s mut Slicing, name: &str) -> &'s mut Slice {
                 types: Vec::new(),
                 profiles: Vec::new(),
                 coding: None,
-                rules: Rules::default(),
+                rules: ElementRules::default(),
             });
             slicing.slices.len() - 1
         }

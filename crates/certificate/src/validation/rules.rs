@@ -7,7 +7,7 @@ use fhir::json::Json;
 
 /// A profile, its own rules laid over those of the profiles it is built on.
 #[derive(Debug)]
-pub struct Profile {
+pub struct ProfileRules {
     /// Canonical address without version.
     pub url: String,
     /// The one version that is served.
@@ -20,22 +20,22 @@ pub struct Profile {
     pub resource_type: String,
     /// No resource needs to name it; others are built on it.
     pub is_abstract: bool,
-    pub rules: Rules,
+    pub rules: ElementRules,
 }
 
 /// What a profile asks of one element.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
-    pub min: Option<Rule<u32>>,
-    pub max: Option<Rule<u32>>,
+pub struct ElementRules {
+    pub min: Option<ElementRule<u32>>,
+    pub max: Option<ElementRule<u32>>,
     /// Types a value may have.
-    pub types: Option<Rule<Vec<String>>>,
+    pub types: Option<ElementRule<Vec<String>>>,
     /// What a reference may lead to.
-    pub targets: Option<Rule<Vec<Target>>>,
-    pub value: Option<Rule<Arc<Value>>>,
+    pub targets: Option<ElementRule<Vec<TargetType>>>,
+    pub value: Option<ElementRule<Arc<FixedValue>>>,
     /// Canonical address of the value set of a required binding.
-    pub value_set: Option<Rule<String>>,
-    pub invariants: Vec<Rule<Arc<Constraint>>>,
+    pub value_set: Option<ElementRule<String>>,
+    pub invariants: Vec<ElementRule<Arc<Constraint>>>,
     pub children: Vec<Child>,
     /// Those of the children that ask something of an element that does not stand.
     pub needed: Vec<usize>,
@@ -47,12 +47,12 @@ pub struct Rules {
 pub struct Child {
     /// FHIRPath's name.
     pub name: String,
-    pub rules: Rules,
+    pub rules: ElementRules,
 }
 
 /// One thing that a profile asks.
 #[derive(Clone, Debug)]
-pub struct Rule<T> {
+pub struct ElementRule<T> {
     pub asks: T,
     /// Its number among all rules, for [`Validator::rules`](super::Validator::rules).
     pub number: u16,
@@ -62,7 +62,7 @@ pub struct Rule<T> {
 
 /// What a reference may lead to.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum TargetType {
     Type(String),
     /// A profile of ours, by its address; and the type it is about.
     Profile(String, String),
@@ -70,7 +70,7 @@ pub enum Target {
 
 /// A value that a profile fixes.
 #[derive(Debug)]
-pub struct Value {
+pub struct FixedValue {
     pub json: Json<'static>,
     /// Nothing else may stand beside it.
     pub is_exact: bool,
@@ -91,7 +91,7 @@ pub struct Constraint {
 pub struct Slicing {
     pub by: Vec<Discriminator>,
     /// Every item must belong to a slice.
-    pub closed: Option<Rule<()>>,
+    pub closed: Option<ElementRule<()>>,
     pub slices: Vec<Slice>,
 }
 
@@ -117,11 +117,11 @@ pub struct Slice {
     /// The system and code by which its items are known, where one coding of one element tells: asked of every section.
     pub coding: Option<(String, String)>,
     /// `min` and `max` count the items of the slice.
-    pub rules: Rules,
+    pub rules: ElementRules,
 }
 
 /// The one coding that rules fix, where the pattern has a system and a code and nothing else.
-fn only_coding(rules: &Rules) -> Option<(String, String)> {
+fn only_coding(rules: &ElementRules) -> Option<(String, String)> {
     let json = &rules.value.as_ref()?.asks.json;
     let is_only = json.as_object().is_some_and(|object| object.0.len() == 1);
     match json.items("coding") {
@@ -132,16 +132,16 @@ fn only_coding(rules: &Rules) -> Option<(String, String)> {
     }
 }
 
-impl Rules {
-    pub fn child(&self, name: &str) -> Option<&Rules> {
+impl ElementRules {
+    pub fn child(&self, name: &str) -> Option<&ElementRules> {
         self.children.iter().find(|child| child.name == name).map(|child| &child.rules)
     }
 
-    pub fn child_mut(&mut self, name: &str) -> &mut Rules {
+    pub fn child_mut(&mut self, name: &str) -> &mut ElementRules {
         let at = match self.children.iter().position(|child| child.name == name) {
             Some(at) => at,
             None => {
-                self.children.push(Child { name: name.to_owned(), rules: Rules::default() });
+                self.children.push(Child { name: name.to_owned(), rules: ElementRules::default() });
                 self.children.len() - 1
             }
         };
@@ -158,7 +158,7 @@ impl Rules {
         {
             slices.iter_mut().for_each(|slice| slice.coding = slice.rules.child(path).and_then(only_coding));
         }
-        let asks = |rules: &Rules| rules.min.as_ref().is_some_and(|min| min.asks > 0);
+        let asks = |rules: &ElementRules| rules.min.as_ref().is_some_and(|min| min.asks > 0);
         let is_needed = |child: &Child| {
             let slices = child.rules.slicing.as_ref().map_or(&[][..], |slicing| &slicing.slices);
             asks(&child.rules) || slices.iter().any(|slice| asks(&slice.rules))

@@ -1,7 +1,7 @@
 //! Which slices an item of a list belongs to.
 
 use super::Validator;
-use super::rules::{Discriminator, Profile, Slice, Slicing};
+use super::rules::{Discriminator, ProfileRules, Slice, Slicing};
 use fhir::json::Json;
 
 impl Slicing {
@@ -45,7 +45,9 @@ impl Slice {
             match by {
                 Discriminator::Type => words.push(self.types.join(" or ")),
                 Discriminator::Profile => {
-                    words.extend(self.profiles.iter().filter_map(|url| validator.profile(url)).map(Profile::known_by));
+                    words.extend(
+                        self.profiles.iter().filter_map(|url| validator.profile(url)).map(ProfileRules::known_by),
+                    );
                 }
                 Discriminator::Value(path) => {
                     let value = self.rules.child(path).and_then(|rules| rules.value.as_ref());
@@ -57,7 +59,7 @@ impl Slice {
     }
 }
 
-impl Profile {
+impl ProfileRules {
     /// Whether a canonical address names no version, or the one that is served.
     pub fn has_version_of(&self, canonical: &str) -> bool {
         canonical.split_once('|').is_none_or(|(_, version)| version == self.version)
@@ -94,7 +96,7 @@ impl Profile {
 }
 
 /// The profiles known here that a resource names in `meta.profile`.
-pub(super) fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
+pub(super) fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v ProfileRules> {
     named(resource).iter().filter_map(|url| validator.profile(url.as_str()?))
 }
 

@@ -1,9 +1,9 @@
 //! Values that a profile fixes: whole (`fixed`) or in part (`pattern`).
 
-use super::rules::{Child, Rules, Value};
+use super::rules::{Child, ElementRules, FixedValue};
 use fhir::json::Json;
 
-impl Value {
+impl FixedValue {
     /// Whether a value is as fixed. With a pattern more may stand beside it, at any depth.
     pub fn fits(&self, found: &Json) -> bool {
         if self.is_exact { self.json.equals(found) } else { holds(found, &self.json) }
@@ -47,7 +47,7 @@ fn holds(found: &Json, pattern: &Json) -> bool {
     }
 }
 
-impl Rules {
+impl ElementRules {
     /// Whether a value is the one these rules are about: it fits their own fixed value whole, `display` included, or the one fixed
     /// inside it (`coding`). Nothing when they fix none. Contract 8.2.
     pub fn identifies(&self, found: &Json) -> Option<bool> {

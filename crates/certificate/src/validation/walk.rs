@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
-use super::rules::{Profile, Rules, Slicing};
+use super::rules::{ElementRules, ProfileRules, Slicing};
 use super::slice::{claimed, named};
-use super::{Findings, Validator};
+use super::{ValidationFindings, Validator};
 use crate::terminology::Terminology;
-use fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
+use fhir::element::{self, Element, ElementChecks, ElementContent, ElementLookup, MANY, TypeDefinition};
 use fhir::fhirpath::{Contained, Node};
 use fhir::json::{Json, Object};
 use fhir::narrative;
@@ -17,7 +17,7 @@ use fhir::path::Path;
 use fhir::primitive::Primitive;
 
 /// A walk over one resource and what it contains.
-pub(super) struct Walk<'a> {
+pub(super) struct ProfileWalk<'a> {
     pub validator: &'a Validator,
     pub terminology: &'a Terminology,
     /// The whole resource.
@@ -39,24 +39,24 @@ pub(super) struct Walk<'a> {
 }
 
 /// What is asked of one element; a slice of a profile's own list adds two.
-type RuleSet<'a> = SmallVec<[&'a Rules; 4]>;
+type RuleSet<'a> = SmallVec<[&'a ElementRules; 4]>;
 
 /// An element as it stands in an object: its value and what stands beside it.
 #[derive(Clone, Copy)]
-struct Member<'a> {
-    found: Found,
+struct ElementMember<'a> {
+    found: ElementLookup,
     value: Option<&'a Json<'a>>,
     sibling: Option<&'a Json<'a>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ProfileWalk<'a> {
     pub(super) fn new(
         validator: &'a Validator,
         terminology: &'a Terminology,
         root: &'a Json<'a>,
         contained: &'a Contained<'a>,
-    ) -> Walk<'a> {
-        Walk {
+    ) -> ProfileWalk<'a> {
+        ProfileWalk {
             validator,
             terminology,
             root,
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn run(mut self, profile: Option<&'a Profile>) -> Findings {
+    pub(super) fn run(mut self, profile: Option<&'a ProfileRules>) -> ValidationFindings {
         let definition = self.root.text("resourceType").and_then(element::of_resource);
         if let Some(definition) = definition {
             self.path.open(definition.name);
@@ -87,11 +87,11 @@ impl<'a> Walk<'a> {
             self.all_contained();
             self.dead_links();
         }
-        Findings { problems: self.problems, broken: self.broken }
+        ValidationFindings { problems: self.problems, broken: self.broken }
     }
 
     /// The members of a resource, a datatype or a backbone element.
-    fn object(&mut self, value: &'a Json<'a>, definition: &'static TypeDefinition, rules: &[&'a Rules]) {
+    fn object(&mut self, value: &'a Json<'a>, definition: &'static TypeDefinition, rules: &[&'a ElementRules]) {
         let Json::Object(object) = value else { return };
         let checks = definition.checks();
         // The places of the elements that stand here, as bits.
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
                 false => (Some(member), None),
             };
             self.path.enter(found.element.name);
-            self.member(Member { found, value, sibling }, &checks.elements[found.at], rules);
+            self.member(ElementMember { found, value, sibling }, &checks.elements[found.at], rules);
             self.path.leave();
             if self.problems.is_full() {
                 return;
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         self.path.leave();
     }
 
-    fn member(&mut self, member: Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
+    fn member(&mut self, member: ElementMember<'a>, checks: &ElementChecks, rules: &[&'a ElementRules]) {
         let found = member.found;
         let rules: RuleSet = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
         let items = member.value.map_or(&[][..], |value| as_items(value, found.element));
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
     }
 
     /// How often an element stands.
-    fn count(&mut self, rules: &'a Rules, count: usize) {
+    fn count(&mut self, rules: &'a ElementRules, count: usize) {
         if let Some(min) = rules.min.as_ref().filter(|min| count < min.asks as usize) {
             self.broken.push(min.number);
             let path = &self.path;
@@ -252,9 +252,9 @@ impl<'a> Walk<'a> {
         &mut self,
         value: Option<&'a Json<'a>>,
         sibling: Option<&'a Json<'a>>,
-        found: Found,
+        found: ElementLookup,
         checks: &ElementChecks,
-        rules: &[&'a Rules],
+        rules: &[&'a ElementRules],
     ) {
         if let Some(value) = value {
             let type_name = type_name(value, found);
@@ -266,9 +266,9 @@ impl<'a> Walk<'a> {
                 self.value_set(value, type_name, checks.codes, &rule.asks, rule.number);
             }
             match found.kind.content {
-                Content::Resource => self.inner_resource(value, rules),
-                Content::Primitive(primitive) => self.primitive(value, primitive, found),
-                Content::Complex => {
+                ElementContent::Resource => self.inner_resource(value, rules),
+                ElementContent::Primitive(primitive) => self.primitive(value, primitive, found),
+                ElementContent::Complex => {
                     self.datatype(value, found, rules);
                     if let (Json::Object(object), Some(definition)) = (value, found.kind.definition()) {
                         self.object(value, definition, rules);
@@ -296,7 +296,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Types and fixed values of a profile.
-    fn fixed(&mut self, value: &'a Json<'a>, type_name: &str, rules: &[&'a Rules]) {
+    fn fixed(&mut self, value: &'a Json<'a>, type_name: &str, rules: &[&'a ElementRules]) {
         for rules in rules {
             let path = &self.path;
             if let Some(types) = rules.types.as_ref().filter(|types| types.asks.iter().all(|known| known != type_name))
@@ -319,7 +319,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn primitive(&mut self, value: &'a Json<'a>, primitive: Primitive, found: Found) {
+    fn primitive(&mut self, value: &'a Json<'a>, primitive: Primitive, found: ElementLookup) {
         let Some(text) = value.as_str() else { return };
         match primitive {
             // Element.id is the one plain string of R5. Not a rule of form: an import takes what was stored before. Decision 49.
@@ -347,7 +347,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What R5 says of single datatypes.
-    fn datatype(&mut self, value: &'a Json<'a>, found: Found, rules: &[&'a Rules]) {
+    fn datatype(&mut self, value: &'a Json<'a>, found: ElementLookup, rules: &[&'a ElementRules]) {
         let name = found.element.name;
         let targets: SmallVec<[_; 2]> = rules
             .iter()
@@ -383,7 +383,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A resource inside this one, with the rules of the profiles it says it follows.
-    fn inner_resource(&mut self, value: &'a Json<'a>, rules: &[&'a Rules]) {
+    fn inner_resource(&mut self, value: &'a Json<'a>, rules: &[&'a ElementRules]) {
         let definition = value.text("resourceType").and_then(element::of_resource);
         let Some(definition) = definition else { return };
         let mut all = RuleSet::from_slice(rules);
@@ -431,7 +431,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn profile_of_other(&mut self, profile: &Profile, found: &'static str) {
+    fn profile_of_other(&mut self, profile: &ProfileRules, found: &'static str) {
         let path = &self.path;
         self.problems.add(|| {
             let issue = Issue::new(Hcert::ProfileOfOtherType).with("profile", profile.url.clone());
@@ -496,7 +496,7 @@ fn bit(at: usize) -> u128 {
     1 << (at & 127)
 }
 
-fn slicings<'a>(rules: &[&'a Rules]) -> impl Iterator<Item = &'a Slicing> {
+fn slicings<'a>(rules: &[&'a ElementRules]) -> impl Iterator<Item = &'a Slicing> {
     rules.iter().filter_map(|rules| rules.slicing.as_ref())
 }
 
@@ -516,9 +516,9 @@ fn as_items<'a>(value: &'a Json<'a>, element: &Element) -> &'a [Json<'a>] {
 }
 
 /// The type of a value: of a resource its own, else that of the element.
-fn type_name<'a>(value: &'a Json, found: Found) -> &'a str {
+fn type_name<'a>(value: &'a Json, found: ElementLookup) -> &'a str {
     match found.kind.content {
-        Content::Resource => value.text("resourceType").unwrap_or_default(),
+        ElementContent::Resource => value.text("resourceType").unwrap_or_default(),
         _ => found.kind.name,
     }
 }

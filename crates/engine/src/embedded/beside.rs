@@ -5,24 +5,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
-use super::index::{self, Writer};
+use super::index::{self, IndexWriterHandle};
 use base::log::event;
 use certificate::Seq;
 
 /// How a reindex ended, in words, when it did not end well.
-pub(super) type Problem = String;
+pub(super) type ReindexProblem = String;
 
 /// An index that was made beside, on its way to the indexer.
-pub(super) struct Beside {
-    pub writer: Writer,
+pub(super) struct ReplacementIndex {
+    pub writer: IndexWriterHandle,
     /// It holds the store's state at this change.
     pub at: Seq,
-    pub answer: SyncSender<Result<(), Problem>>,
+    pub answer: SyncSender<Result<(), ReindexProblem>>,
 }
 
-impl Beside {
+impl ReplacementIndex {
     /// It is not wanted any more.
-    pub(super) fn refuse(self, problem: Problem) {
+    pub(super) fn refuse(self, problem: ReindexProblem) {
         self.writer.close();
         // Who went away needs no answer.
         drop(self.answer.send(Err(problem)));

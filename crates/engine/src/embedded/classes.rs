@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::index::Ranks;
-use super::store::Error;
+use super::store::StoreError;
 use crate::limits::CLASSES_MAX;
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::{Consent, Profile, State};
 
 /// All classes the store has met, by number from 0. Replaced, never changed, so that a view keeps the list of its moment.
@@ -21,10 +21,10 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Reads the stored classes.
-    pub(super) fn read(stored: &[Vec<u8>]) -> Result<Classes, Error> {
+    pub(super) fn read(stored: &[Vec<u8>]) -> Result<Classes, StoreError> {
         let mut classes = Classes::default();
         for bytes in stored {
-            let class = read(bytes).ok_or_else(|| Error::Damaged("a class is not readable".into()))?;
+            let class = read(bytes).ok_or_else(|| StoreError::Damaged("a class is not readable".into()))?;
             classes.add(Arc::new(class));
         }
         Ok(classes)
@@ -83,7 +83,7 @@ const CONSENT_SHIFT: u32 = 6;
 
 /// The stored form: state with the consent in the upper two bits, profile, then both lists as JSON.
 pub(super) fn write(class: &Class) -> Vec<u8> {
-    let list = |codings: &[Coding]| -> Codings {
+    let list = |codings: &[ClassCoding]| -> Codings {
         codings.iter().map(|coding| (coding.system.clone(), coding.code.clone())).collect()
     };
     let mut out = vec![class.state as u8 | class.consent.bits() << CONSENT_SHIFT, class.profile as u8];
@@ -97,7 +97,7 @@ type Codings = Vec<(Option<Box<str>>, Option<Box<str>>)>;
 fn read(bytes: &[u8]) -> Option<Class> {
     let (head, lists) = bytes.split_first_chunk::<2>()?;
     let (category, kind): (Codings, Codings) = serde_json::from_slice(lists).ok()?;
-    let list = |codings: Codings| codings.into_iter().map(|(system, code)| Coding { system, code }).collect();
+    let list = |codings: Codings| codings.into_iter().map(|(system, code)| ClassCoding { system, code }).collect();
     Some(Class {
         state: State::from_byte(head[0] & ((1 << CONSENT_SHIFT) - 1))?,
         consent: Consent::from_bits(head[0] >> CONSENT_SHIFT)?,
@@ -117,7 +117,7 @@ mod tests {
             state,
             profile: Profile::Driver,
             consent: Consent::default(),
-            category: vec![Coding { system: Some("s\"".into()), code: code.map(Into::into) }],
+            category: vec![ClassCoding { system: Some("s\"".into()), code: code.map(Into::into) }],
             kind: vec![],
         };
         let closed = Class { consent: Consent::ALL[3], ..class(State::Completed, None) };
@@ -137,7 +137,7 @@ mod tests {
             state,
             profile: Profile::Driver,
             consent: Consent::default(),
-            category: vec![Coding { system: None, code: Some(code.to_string().into()) }],
+            category: vec![ClassCoding { system: None, code: Some(code.to_string().into()) }],
             kind: vec![],
         };
         let mut classes = Classes::default();

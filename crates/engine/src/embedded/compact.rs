@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::index::Writer;
+use super::index::IndexWriterHandle;
 use super::stats::size;
-use super::store::Error;
-use super::{Embedded, index};
+use super::store::StoreError;
+use super::{Engine, index};
 
 /// Bytes before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +15,13 @@ pub struct Compacted {
     pub index: (u64, u64),
 }
 
-impl Embedded {
+impl Engine {
     /// Compacts store and index, for a folder that nobody else works on. Nothing is copied: a crash in between leaves a store that is
     /// whole, and an index that is whole or built again. Afterwards the engine is closed.
     ///
     /// # Errors
     /// The store or the index cannot be compacted, as on a full disk. An index that cannot be is left for the next start to build again.
-    pub fn compact(&self) -> Result<Compacted, Error> {
+    pub fn compact(&self) -> Result<Compacted, StoreError> {
         let (store, index) = (self.shared.folder.join(crate::STORE_FILE), &self.shared.index_folder);
         let before = (length(&store), size(index).1);
         self.stop();
@@ -29,13 +29,13 @@ impl Embedded {
         let merged = merge(index, &self.shared.origin);
         self.let_go();
         compacted?;
-        merged.map_err(|error| Error::Io(format!("the index was not made one segment: {}", error.0)))?;
+        merged.map_err(|error| StoreError::Io(format!("the index was not made one segment: {}", error.0)))?;
         Ok(Compacted { store: (before.0, length(&store)), index: (before.1, size(index).1) })
     }
 }
 
-fn merge(folder: &Path, origin: &index::Origin) -> Result<(), index::Error> {
-    let (writer, _) = Writer::open_on(&index::Medium::default(), folder, origin)?;
+fn merge(folder: &Path, origin: &index::IndexOrigin) -> Result<(), index::IndexError> {
+    let (writer, _) = IndexWriterHandle::open_on(&index::IndexMedium::default(), folder, origin)?;
     writer.merge_all()
 }
 

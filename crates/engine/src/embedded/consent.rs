@@ -1,14 +1,14 @@
 //! Consent as it is read: what holds, and everything that ever held. Contract 7.6.
 
-use super::store::Error;
-use super::store::consent::record::Record;
-use super::{Embedded, who};
+use super::store::StoreError;
+use super::store::consent::record::StoredConsent;
+use super::{Engine, who};
 use crate::ConsentRecord;
 use certificate::Id;
 
-impl Embedded {
+impl Engine {
     /// The last change of a certificate's consent; none when it was never changed, so that it is open.
-    pub fn consent(&self, id: Id) -> Result<Option<ConsentRecord>, Error> {
+    pub fn consent(&self, id: Id) -> Result<Option<ConsentRecord>, StoreError> {
         let mut last = None;
         self.shared.store.reader()?.consent_changes(id, |number, record| {
             last = Some(read(number, &record)?);
@@ -18,7 +18,7 @@ impl Embedded {
     }
 
     /// Every change of a certificate's consent, newest first.
-    pub fn consent_history(&self, id: Id) -> Result<Vec<ConsentRecord>, Error> {
+    pub fn consent_history(&self, id: Id) -> Result<Vec<ConsentRecord>, StoreError> {
         let mut changes = Vec::new();
         self.shared.store.reader()?.consent_changes(id, |number, record| {
             changes.push(read(number, &record)?);
@@ -28,7 +28,7 @@ impl Embedded {
     }
 }
 
-fn read(number: u32, record: &Record) -> Result<ConsentRecord, Error> {
-    let Record { consent, version, seq, stamp, fields } = *record;
+fn read(number: u32, record: &StoredConsent) -> Result<ConsentRecord, StoreError> {
+    let StoredConsent { consent, version, seq, stamp, fields } = *record;
     Ok(ConsentRecord { number, seq, version, consent, stamp, who: who::decode(fields)? })
 }

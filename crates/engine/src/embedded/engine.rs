@@ -5,22 +5,22 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use super::shared::Shared;
+use super::shared::EngineShared;
 use super::writer::Job;
-use crate::{Clock, Names, Purpose, QuickRepair, Witness};
+use crate::{Clock, FolderNames, FolderPurpose, QuickRepair, Witness};
 use base::metrics::Metrics;
 
 /// How to open the engine.
 #[derive(Clone)]
-pub struct Options {
+pub struct EngineOptions {
     pub folder: PathBuf,
     /// redb's cache; it may be exceeded by about half.
     pub cache_bytes: usize,
     pub quick_repair: QuickRepair,
     /// What stored data hold.
-    pub names: Names,
+    pub names: FolderNames,
     /// What the folder is opened for; none for commands that serve it to nobody.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<FolderPurpose>,
     /// Contract 3.9.
     pub unique_number: bool,
     /// Is told of every change.
@@ -34,11 +34,11 @@ pub struct Options {
 }
 
 /// The open engine. Closing waits for everything acknowledged; dropping it closes it.
-pub struct Embedded {
-    pub(super) shared: Arc<Shared>,
+pub struct Engine {
+    pub(super) shared: Arc<EngineShared>,
     pub(super) queue: Mutex<Option<SyncSender<Job>>>,
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
     pub(super) seal_key: [u8; 32],
     pub(super) migrated: Option<u32>,
-    pub(super) names: Names,
+    pub(super) names: FolderNames,
 }

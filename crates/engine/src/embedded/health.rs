@@ -1,15 +1,15 @@
-//! What the engine's threads note about themselves for [`Health`].
+//! What the engine's threads note about themselves for [`EngineHealth`].
 
 use std::sync::atomic::Ordering;
 
-use super::store::{Error, Reader};
-use super::{Embedded, Shared};
-use crate::{Disk, Health, IndexHealth, StoreHealth};
+use super::store::{StoreError, StoreReader};
+use super::{Engine, EngineShared};
+use crate::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
 use base::log::event;
 
-impl Embedded {
+impl Engine {
     /// How the engine is. Waits for nobody; only the room of the disk is asked of the file system.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> EngineHealth {
         let shared = &self.shared;
         let index = match shared.view() {
             Some(view) => IndexHealth::Live { lag: view.seq.0.saturating_sub(view.index.at.0) },
@@ -26,12 +26,12 @@ impl Embedded {
             }
             noted => noted,
         };
-        Health {
+        EngineHealth {
             store,
             damage: shared.notes.damage().clone(),
             index,
             index_waits: shared.notes.index_waits().clone(),
-            disk: Disk::of(&shared.folder),
+            disk: DiskRoom::of(&shared.folder),
             overlay_rows: shared.overlay_rows.load(Ordering::Acquire),
             queue: shared.queued.load(Ordering::Acquire),
             seq: shared.seq(),
@@ -39,19 +39,19 @@ impl Embedded {
     }
 }
 
-impl Embedded {
+impl Engine {
     /// A request met damage; it stays in the health until the process ends, as nothing mends it.
     pub fn note_damage(&self, problem: &str) {
         self.shared.note_damage(problem);
     }
 
     /// Reads at one moment; damage that is met is told.
-    pub(super) fn reading<T>(&self, read: impl FnOnce(&Reader) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn reading<T>(&self, read: impl FnOnce(&StoreReader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.shared.heed(self.shared.store.reader().and_then(|reader| read(&reader)))
     }
 }
 
-impl Shared {
+impl EngineShared {
     pub(super) fn note_damage(&self, problem: &str) {
         let mut noted = self.notes.damage();
         if noted.as_deref() != Some(problem) {
@@ -61,13 +61,13 @@ impl Shared {
     }
 
     /// Tells the damage that a call has met, and whether what it waits for is a file that will not come back.
-    pub(super) fn heed<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn heed<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         done.map_err(|error| match error {
-            Error::Reopening => self.store.expect_in_place().err().unwrap_or(error),
+            StoreError::Reopening => self.store.expect_in_place().err().unwrap_or(error),
             error => error,
         })
         .inspect_err(|error| {
-            if let Error::Damaged(_) = error {
+            if let StoreError::Damaged(_) = error {
                 self.note_damage(&error.to_string());
             }
         })

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::Embedded;
-use super::store::record::Record;
-use super::store::{Change, Error, Reader, What};
+use super::Engine;
+use super::store::record::VersionRecord;
+use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use crate::{HistoryPage, HistoryQuery};
 use certificate::search::Hit;
 use certificate::search::filter::Filter;
@@ -14,16 +14,16 @@ use fhir::date_time::Span;
 /// Changes looked at in one read, so that no read transaction grows old.
 const CHUNK_ROWS: usize = 4_096;
 
-impl Embedded {
+impl Engine {
     /// A page of versions, newest first. None when the id was never assigned.
-    pub fn history(&self, query: &HistoryQuery) -> Result<Option<HistoryPage>, Error> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<Option<HistoryPage>, StoreError> {
         match query.id {
             Some(id) => self.history_of_one(id, query),
             None => self.history_of_all(query).map(Some),
         }
     }
 
-    fn history_of_one(&self, id: Id, query: &HistoryQuery) -> Result<Option<HistoryPage>, Error> {
+    fn history_of_one(&self, id: Id, query: &HistoryQuery) -> Result<Option<HistoryPage>, StoreError> {
         let reader = self.shared.store.reader()?;
         let Some(newest) = reader.newest(id, |version, _| version)? else { return Ok(None) };
         let at = reader.last_change()?.map_or(Seq(0), |change| change.seq);
@@ -37,7 +37,7 @@ impl Embedded {
         let mut fitting = Vec::new();
         let mut next = None;
         let mut failed = None;
-        reader.versions(id, |version, bytes| match Record::read(bytes) {
+        reader.versions(id, |version, bytes| match VersionRecord::read(bytes) {
             Ok(record) => {
                 let made = record.stamp.milliseconds;
                 if fits(query, made, next) {
@@ -60,7 +60,7 @@ impl Embedded {
         Ok(Some(HistoryPage { total, hits: page.map(|version| Hit { id, version }).collect(), at }))
     }
 
-    fn history_of_all(&self, query: &HistoryQuery) -> Result<HistoryPage, Error> {
+    fn history_of_all(&self, query: &HistoryQuery) -> Result<HistoryPage, StoreError> {
         let reader = self.shared.store.reader()?;
         let Some(last) = reader.last_change()? else {
             return Ok(HistoryPage { total: 0, hits: Vec::new(), at: Seq(0) });
@@ -81,7 +81,7 @@ impl Embedded {
     }
 
     /// Certificates that are closed to someone and whose newest row meets a filter.
-    fn hidden(&self, reader: &Reader, filter: &Filter) -> Result<HashSet<Id>, Error> {
+    fn hidden(&self, reader: &StoreReader, filter: &Filter) -> Result<HashSet<Id>, StoreError> {
         let mut hidden = HashSet::new();
         for (id, _) in reader.closed()? {
             let row = self.shared.standing(reader, id)?.and_then(|standing| standing.row);
@@ -93,7 +93,12 @@ impl Embedded {
     }
 
     /// What was current at a moment: every change up to then is asked whether it was replaced before.
-    fn history_at(&self, query: &HistoryQuery, last: Change, hidden: &HashSet<Id>) -> Result<HistoryPage, Error> {
+    fn history_at(
+        &self,
+        query: &HistoryQuery,
+        last: ChangeRow,
+        hidden: &HashSet<Id>,
+    ) -> Result<HistoryPage, StoreError> {
         let skip = skip(query);
         let mut total = 0;
         let mut shown = Vec::new();
@@ -122,15 +127,15 @@ impl Embedded {
 }
 
 /// Versions that are left out, newest first by their changes.
-struct Gone(Vec<Change>);
+struct Gone(Vec<ChangeRow>);
 
 impl Gone {
     /// All versions of some certificates.
-    fn of(reader: &Reader, hidden: &HashSet<Id>) -> Result<Gone, Error> {
+    fn of(reader: &StoreReader, hidden: &HashSet<Id>) -> Result<Gone, StoreError> {
         let mut seqs = Vec::new();
         for id in hidden {
             reader.versions(*id, |_, bytes| {
-                seqs.push(Record::read(bytes).map(|record| record.seq));
+                seqs.push(VersionRecord::read(bytes).map(|record| record.seq));
                 true
             })?;
         }
@@ -158,13 +163,13 @@ enum Backwards {
 }
 
 impl Backwards {
-    fn new(reader: &Reader, last: Change) -> Result<Backwards, Error> {
+    fn new(reader: &StoreReader, last: ChangeRow) -> Result<Backwards, StoreError> {
         let unordered = reader.is_unordered()?;
         Ok(if unordered { Backwards::ByTime(i64::MAX, u64::MAX) } else { Backwards::BySeq(last.seq.0) })
     }
 
     /// The next changes; none when there are no more.
-    fn step(&mut self, reader: &Reader) -> Result<Vec<Change>, Error> {
+    fn step(&mut self, reader: &StoreReader) -> Result<Vec<ChangeRow>, StoreError> {
         match self {
             Backwards::BySeq(until) => {
                 let after = until.saturating_sub(CHUNK_ROWS as u64);
@@ -186,12 +191,12 @@ impl Backwards {
 }
 
 /// Seq and time of a stored version.
-fn made(bytes: &[u8]) -> Result<(Seq, i64), Error> {
-    Record::read(bytes).map(|record| (record.seq, record.stamp.milliseconds))
+fn made(bytes: &[u8]) -> Result<(Seq, i64), StoreError> {
+    VersionRecord::read(bytes).map(|record| (record.seq, record.stamp.milliseconds))
 }
 
-fn change(reader: &Reader, seq: Seq) -> Result<Change, Error> {
-    reader.change(seq)?.ok_or_else(|| Error::Damaged(format!("change {seq} is missing")))
+fn change(reader: &StoreReader, seq: Seq) -> Result<ChangeRow, StoreError> {
+    reader.change(seq)?.ok_or_else(|| StoreError::Damaged(format!("change {seq} is missing")))
 }
 
 fn skip(query: &HistoryQuery) -> u64 {
@@ -206,7 +211,12 @@ fn fits(query: &HistoryQuery, made: i64, replaced: Option<i64>) -> bool {
 }
 
 /// Times rise with the changes, so both ends are found by halving.
-fn by_seq(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> Result<(u64, Vec<Hit>), Error> {
+fn by_seq(
+    reader: &StoreReader,
+    query: &HistoryQuery,
+    last: ChangeRow,
+    gone: &Gone,
+) -> Result<(u64, Vec<Hit>), StoreError> {
     let before = match query.since {
         Some(since) => last_where(reader, last.seq, |change| change.milliseconds < since)?,
         None => None,
@@ -231,21 +241,21 @@ fn by_seq(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> R
     while hits.len() < shown && seq.0 > 0 {
         let change = change(reader, seq)?;
         seq = match change.what {
-            What::Version(version) => {
+            ChangeKind::Version(version) => {
                 if !gone.has(seq) {
                     hits.push(Hit { id: change.id, version });
                 }
                 Seq(seq.0 - 1)
             }
             // However many changes of consent follow each other, they are passed in one jump.
-            What::Consent(_) => nth_version(reader, seq, change.running)?,
+            ChangeKind::Consent(_) => nth_version(reader, seq, change.running)?,
         };
     }
     Ok((total, hits))
 }
 
 /// The change that made the how-manieth version of the store; 0 for none.
-fn nth_version(reader: &Reader, last: Seq, running: u64) -> Result<Seq, Error> {
+fn nth_version(reader: &StoreReader, last: Seq, running: u64) -> Result<Seq, StoreError> {
     if running == 0 {
         return Ok(Seq(0));
     }
@@ -253,7 +263,11 @@ fn nth_version(reader: &Reader, last: Seq, running: u64) -> Result<Seq, Error> {
 }
 
 /// The last change for which something holds that holds for a beginning of all changes.
-fn last_where(reader: &Reader, last: Seq, holds: impl Fn(&Change) -> bool) -> Result<Option<Change>, Error> {
+fn last_where(
+    reader: &StoreReader,
+    last: Seq,
+    holds: impl Fn(&ChangeRow) -> bool,
+) -> Result<Option<ChangeRow>, StoreError> {
     let (mut low, mut high) = (0, last.0);
     let mut found = None;
     while low < high {
@@ -269,7 +283,12 @@ fn last_where(reader: &Reader, last: Seq, holds: impl Fn(&Change) -> bool) -> Re
     Ok(found)
 }
 
-fn by_time(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> Result<(u64, Vec<Hit>), Error> {
+fn by_time(
+    reader: &StoreReader,
+    query: &HistoryQuery,
+    last: ChangeRow,
+    gone: &Gone,
+) -> Result<(u64, Vec<Hit>), StoreError> {
     let since = query.since.unwrap_or(i64::MIN);
     let all = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
     let total = all - gone.since(since);
@@ -288,10 +307,10 @@ fn by_time(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> 
             seqs.len() < query.count as usize
         })?;
     }
-    let hit = |seq| -> Result<Hit, Error> {
+    let hit = |seq| -> Result<Hit, StoreError> {
         let change = change(reader, seq)?;
         let version =
-            change.version().ok_or_else(|| Error::Damaged(format!("change {seq} has a time and no version")))?;
+            change.version().ok_or_else(|| StoreError::Damaged(format!("change {seq} has a time and no version")))?;
         Ok(Hit { id: change.id, version })
     };
     Ok((total, seqs.into_iter().map(hit).collect::<Result<_, _>>()?))

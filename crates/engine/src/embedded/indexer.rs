@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::Shared;
-use super::beside::{Beside, clear_away, exchange};
-use super::index::{self, Snapshot, Writer};
+use super::EngineShared;
+use super::beside::{ReplacementIndex, clear_away, exchange};
+use super::index::{self, IndexWriterHandle, Snapshot};
 use super::overlay::Generation;
-use super::store::Error;
-use super::view::View;
+use super::store::StoreError;
+use super::view::IndexView;
 use base::log::event;
 use base::threads::{self, is_beyond_limits};
 pub(super) use bell::Bell;
@@ -41,8 +41,8 @@ const REBUILD_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The indexer before its thread takes it over.
 pub(super) struct Indexer {
-    pub shared: Arc<Shared>,
-    pub writer: Writer,
+    pub shared: Arc<EngineShared>,
+    pub writer: IndexWriterHandle,
     /// What the index holds.
     pub at: Seq,
 }
@@ -50,11 +50,11 @@ pub(super) struct Indexer {
 impl Indexer {
     /// Opens the index. When it is at hand and close behind, searches work on return, unless it is so large that looking through its
     /// files would hold up the start: then they work as soon as that is done.
-    pub(super) fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
+    pub(super) fn open(shared: &Arc<EngineShared>) -> Result<Indexer, StoreError> {
         clear_away(&shared.index_folder);
-        let told = |error: index::Error| match is_beyond_limits(&error.0) {
-            true => Error::Limits(error.0),
-            false => Error::Io(error.0),
+        let told = |error: index::IndexError| match is_beyond_limits(&error.0) {
+            true => StoreError::Limits(error.0),
+            false => StoreError::Io(error.0),
         };
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
         let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
@@ -64,7 +64,8 @@ impl Indexer {
             drop(snapshot);
             writer.close();
             (writer, snapshot) =
-                Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin).map_err(told)?;
+                IndexWriterHandle::create_on(&shared.index_medium, &shared.index_folder, &shared.origin)
+                    .map_err(told)?;
         }
         let (at, seq) = (snapshot.at, shared.seq());
         if is_small && seq.0 - at.0 <= TAIL_ROWS_MAX {
@@ -81,17 +82,17 @@ impl Indexer {
 }
 
 /// Starts the indexer's thread.
-pub(super) fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(indexer: Indexer) -> Result<JoinHandle<()>, StoreError> {
     let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
-    thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Limits(threads::refused(&error)))
+    thread.spawn(move || run(&shared, writer, at)).map_err(|error| StoreError::Limits(threads::refused(&error)))
 }
 
 /// The index of the folder with all it holds, or an empty one in place of an index that is missing, torn or foreign.
-fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
+fn open(shared: &EngineShared) -> Result<(IndexWriterHandle, Snapshot), index::IndexError> {
     // A torn file may show as a panic as well as an error.
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
-    let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
+    let opened = catch_unwind(AssertUnwindSafe(|| IndexWriterHandle::open_on(medium, folder, origin)));
     match opened {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
@@ -112,17 +113,17 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
             shared.note_building("the index could not be read");
         }
     }
-    Writer::create_on(medium, folder, origin)
+    IndexWriterHandle::create_on(medium, folder, origin)
 }
 
-fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
+fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
     let mut back_off = BackOff::default();
     loop {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         let (mut problem, view) = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
-            Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
+            Ok(RoundsEnd::Closed) => return writer.close(),
+            Ok(RoundsEnd::Beside(beside)) => match replace(shared, writer, *beside) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -164,12 +165,12 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 }
 
 /// What searches go on with while the system gives the index no room or no thread.
-fn stuck(shared: &Shared, problem: &str) -> Option<Arc<View>> {
+fn stuck(shared: &EngineShared, problem: &str) -> Option<Arc<IndexView>> {
     shared.view().filter(|_| room::is_missing(shared, problem))
 }
 
 /// Searches wait from now on.
-pub(super) fn give_up(shared: &Shared, problem: &str) {
+pub(super) fn give_up(shared: &EngineShared, problem: &str) {
     event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
@@ -179,9 +180,9 @@ pub(super) fn give_up(shared: &Shared, problem: &str) {
 }
 
 /// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
-fn anew(shared: &Shared) -> Option<Writer> {
+fn anew(shared: &EngineShared) -> Option<IndexWriterHandle> {
     while !shared.bell.is_closed() {
-        match Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
+        match IndexWriterHandle::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
             Err(error) => {
                 event!(INDEX_NONE_YET, problem = %error.0);
@@ -214,19 +215,19 @@ impl BackOff {
 }
 
 /// Why rounds come to an end.
-enum End {
+enum RoundsEnd {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Box<Beside>),
+    Beside(Box<ReplacementIndex>),
 }
 
-fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
+fn rounds(shared: &EngineShared, writer: &mut IndexWriterHandle, at: Seq) -> Result<RoundsEnd, String> {
     if shared.view().is_none() {
         if at > Seq(0) {
             look_through(shared, writer)?;
         }
         if !build(shared, writer, at)? {
-            return Ok(End::Closed);
+            return Ok(RoundsEnd::Closed);
         }
     }
     if let Some(view) = shared.view() {
@@ -248,22 +249,26 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
         shared.note_index_waits(None);
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(End::Beside(Box::new(beside))),
+                Ok(()) => return Ok(RoundsEnd::Beside(Box::new(beside))),
                 Err(problem) => beside.refuse(problem),
             }
         }
         more = shared.bell.wait();
     }
     round(shared, writer)?;
-    Ok(End::Closed)
+    Ok(RoundsEnd::Closed)
 }
 
 /// The index made beside takes the place of the one in use, which goes on where that fails.
 ///
 /// # Errors
 /// Neither of them can be used at this moment.
-fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, String> {
-    let Beside { writer: made, answer, .. } = beside;
+fn replace(
+    shared: &EngineShared,
+    writer: IndexWriterHandle,
+    beside: ReplacementIndex,
+) -> Result<IndexWriterHandle, String> {
+    let ReplacementIndex { writer: made, answer, .. } = beside;
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
     made.close();
@@ -279,7 +284,7 @@ fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, St
 }
 
 /// One round: seals what has come, indexes it, and replaces the view.
-fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
+fn round(shared: &EngineShared, writer: &mut IndexWriterHandle) -> Result<(), String> {
     let Some(sealed) = shared.seal() else { return Ok(()) };
     let started = Instant::now();
     let snapshot = index_sealed(shared, writer, &sealed)?;
@@ -296,7 +301,11 @@ pub(super) struct Sealed {
 }
 
 /// Puts what was sealed into the index and commits.
-pub(super) fn index_sealed(shared: &Shared, writer: &mut Writer, sealed: &Sealed) -> Result<Snapshot, String> {
+pub(super) fn index_sealed(
+    shared: &EngineShared,
+    writer: &mut IndexWriterHandle,
+    sealed: &Sealed,
+) -> Result<Snapshot, String> {
     let Sealed { generations, seq } = sealed;
     let mut more = 0;
     for entry in generations.iter().flat_map(|generation| generation.until(*seq)) {

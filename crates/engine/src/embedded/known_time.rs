@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::store::Position;
+use super::store::StorePosition;
 use crate::{ClockGuard, ClockProblem, ClockReading, ClockReset};
 use certificate::Stamp;
 
 /// The time of a change.
 #[derive(Clone, Copy)]
-pub(super) struct Now {
+pub(super) struct ChangeTime {
     /// What the system clock says, milliseconds since 1970 UTC.
     pub at: i64,
     pub stamp: Stamp,
@@ -17,11 +17,11 @@ pub(super) struct Now {
 }
 
 /// What is known of the time outside of a batch.
-pub(super) struct Time(pub(super) Mutex<Known>);
+pub(super) struct KnownTime(pub(super) Mutex<CommittedTime>);
 
-pub(super) struct Known {
+pub(super) struct CommittedTime {
     pub guard: ClockGuard,
-    /// As [`Position::milliseconds`] and [`Position::reset`].
+    /// As [`StorePosition::milliseconds`] and [`StorePosition::reset`].
     pub newest: i64,
     pub reset: Option<ClockReset>,
     /// What was found when the clocks were read last.
@@ -32,7 +32,7 @@ pub(super) struct Known {
     pub read: i64,
 }
 
-impl Known {
+impl CommittedTime {
     pub(super) fn stamp(&mut self, now: ClockReading, newest: i64) -> Result<i64, ClockProblem> {
         let stamp = self.guard.stamp(now, newest);
         (self.read, self.problem) = (now.elapsed, stamp.err());
@@ -40,16 +40,16 @@ impl Known {
     }
 }
 
-impl Time {
+impl KnownTime {
     /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
-    pub(super) fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
+    pub(super) fn new(now: ClockReading, position: &StorePosition, accepted: i64) -> KnownTime {
         let (newest, reset) = (position.milliseconds, position.reset);
         let mut guard = ClockGuard::new(accepted);
         let problem = guard.stamp(now, newest).err();
-        Time(Mutex::new(Known { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
+        KnownTime(Mutex::new(CommittedTime { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, CommittedTime> {
         // Nothing is left half-way by a panic: each value is replaced as a whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

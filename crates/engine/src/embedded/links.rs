@@ -3,20 +3,20 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::store::{Error, Reader};
+use super::store::{StoreError, StoreReader};
 use crate::limits::LINKED_PATIENTS_MAX;
 use certificate::Id;
 
 /// Which patients are tied to which: what current versions say, and the same from the other end.
 #[derive(Default)]
-pub(super) struct Links {
+pub(super) struct PatientLinks {
     pub says: HashMap<Id, Vec<Id>>,
     pub said_by: HashMap<Id, BTreeSet<Id>>,
 }
 
-impl Links {
-    pub(super) fn read(reader: &Reader) -> Result<Links, Error> {
-        let mut links = Links::default();
+impl PatientLinks {
+    pub(super) fn read(reader: &StoreReader) -> Result<PatientLinks, StoreError> {
+        let mut links = PatientLinks::default();
         reader.patient_links()?.into_iter().for_each(|(id, others)| links.set(id, others));
         Ok(links)
     }

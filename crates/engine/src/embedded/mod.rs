@@ -45,53 +45,53 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::sync::oneshot;
 
 use super::decide;
-use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{ClockReading, ListChange, Names, QuickRepair, Stored, StoredList};
+use super::write::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, VersionSubject, Write};
+use super::{ClockReading, FolderNames, ListChange, QuickRepair, StoredList, StoredVersion};
 use crate::limits::OVERLAY_ROWS_MAX;
 use base::log::event;
-use certificate::search::{Hit, Page, Query};
+use certificate::search::{EngineQuery, Hit, SearchPage};
 use certificate::{Id, Seq, State, Version};
 use classes::Classes;
 pub use compact::Compacted;
 pub use copy::CopyCheck;
 use counters::Counters;
-pub use engine::{Embedded, Options};
+pub use engine::{Engine, EngineOptions};
 use indexer::Indexer;
-use known_time::Time;
-use links::Links;
+use known_time::KnownTime;
+use links::PatientLinks;
 use notes::Notes;
 pub use packed::Packed;
-pub use restore::Restore;
+pub use restore::StoreRestore;
 pub use salvage::{Salvage, Salvaged};
 pub use search_error::SearchError;
-use shared::{Media, Published, Shared};
+use shared::{EngineMedia, EngineShared, Published};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
-use store::record::{Draft, Record, Tag};
-pub use store::{CommitFloor, Error, MemoryLog, expect_unused};
-use store::{Opened, Reader, Store};
-pub use verify::{Problem, Verified, Verifying};
-use view::View;
-use writer::{Job, Prepared, Writer};
+use store::record::{FieldTag, RecordDraft, VersionRecord};
+pub use store::{CommitFloor, MemoryLog, StoreError, expect_unused};
+use store::{OpenedStore, Store, StoreReader};
+pub use verify::{VerifyProblem, VerifyReport, Verifying};
+use view::IndexView;
+use writer::{Job, Prepared, SteppedWriter};
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
 
 /// What the engine's threads move.
 struct Hands {
-    writer: Writer,
+    writer: SteppedWriter,
     queue: Receiver<Job>,
     indexer: Indexer,
 }
 
-impl Embedded {
+impl Engine {
     /// Opens the data folder, or makes it (0700). After a clean stop this takes milliseconds; an index that is missing, torn or
     /// foreign is built again in the background, and searches answer [`SearchError::Building`] until it is there.
     ///
     /// # Errors
     /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
-    pub fn open(options: Options) -> Result<Embedded, Error> {
-        Self::run_on(&options, Media::default())
+    pub fn open(options: EngineOptions) -> Result<Engine, StoreError> {
+        Self::run_on(&options, EngineMedia::default())
     }
 
     /// As [`open`](Self::open), with certificates and all that is stored kept in memory: they are there as long as somebody has the log. The
@@ -99,11 +99,14 @@ impl Embedded {
     ///
     /// # Errors
     /// As there, as far as they are not about a file.
-    pub fn open_in_memory(options: Options, log: &MemoryLog) -> Result<Embedded, Error> {
-        Self::run_on(&options, Media { store: store::Medium::Memory(log.clone()), index: index::Medium::default() })
+    pub fn open_in_memory(options: EngineOptions, log: &MemoryLog) -> Result<Engine, StoreError> {
+        Self::run_on(
+            &options,
+            EngineMedia { store: store::StoreMedium::Memory(log.clone()), index: index::IndexMedium::default() },
+        )
     }
 
-    fn run_on(options: &Options, media: Media) -> Result<Embedded, Error> {
+    fn run_on(options: &EngineOptions, media: EngineMedia) -> Result<Engine, StoreError> {
         let (engine, hands) = Self::assemble(options, media)?;
         let writer = writer::start(hands.writer, hands.queue)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(writer);
@@ -117,45 +120,46 @@ impl Embedded {
     ///
     /// # Errors
     /// As [`open`](Self::open), or there is no store.
-    pub fn look(options: Options) -> Result<Embedded, Error> {
-        let media = Media::default();
+    pub fn look(options: EngineOptions) -> Result<Engine, StoreError> {
+        let media = EngineMedia::default();
         let (store, opened) = Store::look(&options.folder, store_options(&options, media.store))?;
         let (seal_key, migrated, names) = (opened.seal_key, opened.migrated, options.names.clone());
         let shared = Self::share(&options, media.index, store, opened)?;
         let (queue, threads) = (Mutex::new(None), Mutex::default());
-        Ok(Embedded { shared, queue, threads, seal_key, migrated, names })
+        Ok(Engine { shared, queue, threads, seal_key, migrated, names })
     }
 
     /// The engine without its threads: whoever holds its hands moves them.
-    fn assemble(options: &Options, media: Media) -> Result<(Embedded, Hands), Error> {
-        make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
+    fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, Hands), StoreError> {
+        make_folder(&options.folder)
+            .map_err(|error| StoreError::Io(format!("{}: {error}", options.folder.display())))?;
         let (store, opened) = Store::open(&options.folder, store_options(options, media.store))?;
         let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
         let shared = Self::share(options, media.index, store, opened)?;
         let indexer = Indexer::open(&shared)?;
-        let writer = Writer::new(&shared, position);
+        let writer = SteppedWriter::new(&shared, position);
         let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
         let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
         let names = options.names.clone();
-        let engine = Embedded { shared, queue: sender, threads, seal_key, migrated, names };
+        let engine = Engine { shared, queue: sender, threads, seal_key, migrated, names };
         Ok((engine, Hands { writer, queue, indexer }))
     }
 
     /// What all parts of an engine share, over an open store.
     fn share(
-        options: &Options,
-        index_medium: index::Medium,
+        options: &EngineOptions,
+        index_medium: index::IndexMedium,
         store: Store,
-        opened: Opened,
-    ) -> Result<Arc<Shared>, Error> {
+        opened: OpenedStore,
+    ) -> Result<Arc<EngineShared>, StoreError> {
         let classes = Arc::new(Classes::read(&opened.classes)?);
         let counters = Arc::new(Counters::new(opened.counters));
         let reader = store.reader()?;
-        let links = RwLock::new(Links::read(&reader)?);
+        let links = RwLock::new(PatientLinks::read(&reader)?);
         let now = ClockReading { at: (options.clock)(), elapsed: (options.elapsed)() };
-        let time = Time::new(now, &opened.position, reader.clock_accepted()?);
+        let time = KnownTime::new(now, &opened.position, reader.clock_accepted()?);
         drop(reader);
-        Ok(Arc::new(Shared {
+        Ok(Arc::new(EngineShared {
             store,
             clock: options.clock.clone(),
             elapsed: options.elapsed.clone(),
@@ -167,7 +171,7 @@ impl Embedded {
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
             index_medium,
-            origin: index::Origin {
+            origin: index::IndexOrigin {
                 store: opened.uuid.clone(),
                 epoch: opened.epoch.clone(),
                 schema: format!("layout {}", index::LAYOUT),
@@ -206,15 +210,15 @@ impl Embedded {
     }
 
     /// The newest version of a certificate, which may be a tombstone; none when the id was never assigned.
-    pub fn current(&self, id: Id) -> Result<Option<Stored>, Error> {
+    pub fn current(&self, id: Id) -> Result<Option<StoredVersion>, StoreError> {
         let reader = self.shared.store.reader()?;
         reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
     }
 
     /// Bytes of a version, if not to the byte, without reading it: of the newest, where none is named. 0 for a tombstone and for what is not
     /// there.
-    pub fn bytes_of(&self, id: Id, version: Option<Version>) -> Result<usize, Error> {
-        let bytes_of = |bytes: &[u8]| Record::read(bytes).map(|record| packed::bytes_max(&record));
+    pub fn bytes_of(&self, id: Id, version: Option<Version>) -> Result<usize, StoreError> {
+        let bytes_of = |bytes: &[u8]| VersionRecord::read(bytes).map(|record| packed::bytes_max(&record));
         let reader = self.shared.store.reader()?;
         let found = match version {
             Some(version) => reader.version(id, version, bytes_of)?,
@@ -225,7 +229,7 @@ impl Embedded {
 
     /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
     /// certificate number is in use is not looked up here.
-    pub fn judge(&self, write: &Write) -> Result<Result<(), Refused>, Error> {
+    pub fn judge(&self, write: &Write) -> Result<Result<(), RefusedChange>, StoreError> {
         let current = match write {
             Write::Create { .. } => None,
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => self.current_row(*id)?,
@@ -234,24 +238,24 @@ impl Embedded {
     }
 
     /// The patient that a version is about, where the registry was asked for them.
-    pub fn subject(&self, id: Id, version: Version) -> Result<Option<Subject>, Error> {
+    pub fn subject(&self, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
         let reader = self.shared.store.reader()?;
-        let found = reader.version(id, version, |bytes| -> Result<_, Error> {
-            let field = Record::read(bytes)?.fields.get(Tag::Subject)?;
-            let damaged = || Error::Damaged("the subject of a record is cut".into());
+        let found = reader.version(id, version, |bytes| -> Result<_, StoreError> {
+            let field = VersionRecord::read(bytes)?.fields.get(FieldTag::Subject)?;
+            let damaged = || StoreError::Damaged("the subject of a record is cut".into());
             field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
         })?;
         Ok(found.transpose()?.flatten())
     }
 
     /// One version of a certificate.
-    pub fn version(&self, id: Id, version: Version) -> Result<Option<Stored>, Error> {
+    pub fn version(&self, id: Id, version: Version) -> Result<Option<StoredVersion>, StoreError> {
         let reader = self.shared.store.reader()?;
         reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?.transpose()
     }
 
     /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
-    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, Error> {
+    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, StoreError> {
         let reader = self.shared.store.reader()?;
         let mut versions = Vec::with_capacity(hits.len());
         for hit in hits {
@@ -264,22 +268,22 @@ impl Embedded {
     }
 
     /// One version a page names. A version never changes, so a page may be read piece by piece.
-    pub fn packed(&self, hit: Hit) -> Result<Packed, Error> {
+    pub fn packed(&self, hit: Hit) -> Result<Packed, StoreError> {
         self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
     }
 
     /// Whether an id was ever assigned.
-    pub fn is_assigned(&self, id: Id) -> Result<bool, Error> {
+    pub fn is_assigned(&self, id: Id) -> Result<bool, StoreError> {
         Ok(self.shared.store.reader()?.newest(id, |_, _| ())?.is_some())
     }
 
     /// Runs a search over everything acknowledged before the call.
-    pub fn search(&self, query: &Query) -> Result<Page, SearchError> {
+    pub fn search(&self, query: &EngineQuery) -> Result<SearchPage, SearchError> {
         self.plan(query.clone())?.run()
     }
 
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
-    pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
+    pub fn plan(&self, query: EngineQuery) -> Result<PlannedSearch, SearchError> {
         let view = self.shared.view().ok_or_else(|| self.building())?;
         let planned = self.shared.search(|| view.plan(&query))?;
         Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned })
@@ -290,14 +294,14 @@ impl Embedded {
     }
 
     /// Hands a write over. The answer comes when the change is durable and every search sees it.
-    pub fn write(&self, write: Write) -> oneshot::Receiver<Result<Written, Refused>> {
+    pub fn write(&self, write: Write) -> oneshot::Receiver<Result<AcknowledgedChange, RefusedChange>> {
         let (answer, receiver) = oneshot::channel();
         let draft = match &write {
             Write::Create { content, .. } | Write::Update { content, .. } => {
                 let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
                 who::encode(&content.who, &mut draft.fields);
                 if let Some(subject) = &content.subject {
-                    draft.push(Tag::Subject, &subject::encode(subject));
+                    draft.push(FieldTag::Subject, &subject::encode(subject));
                 }
                 draft
             }
@@ -312,43 +316,43 @@ impl Embedded {
     }
 
     /// Compresses versions of an import on the caller's thread, so that several threads can share the work.
-    pub fn prepare_import(&self, versions: Vec<Import>) -> ImportBatch {
-        let draft = |import: &Import| {
+    pub fn prepare_import(&self, versions: Vec<ImportedVersion>) -> ImportBatch {
+        let draft = |import: &ImportedVersion| {
             let content = import.content.as_ref().map(|(tail, row)| (tail.as_slice(), row));
             let mut draft = self.shared.draft(import.state, content);
-            draft.push(Tag::Imported, b"");
+            draft.push(FieldTag::Imported, b"");
             draft
         };
         ImportBatch(versions.into_iter().map(|import| (draft(&import), import)).collect())
     }
 
     /// Hands versions of an import over. They are stored in one batch; each is told what became of it.
-    pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, Refused>> {
+    pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, RefusedChange>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::Import { versions: batch.0, answer });
         receiver
     }
 
     /// The code lists that were loaded.
-    pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
-        self.reading(Reader::lists)
+    pub fn lists(&self) -> Result<Vec<StoredList>, StoreError> {
+        self.reading(StoreReader::lists)
     }
 
     /// Hands a change of the code lists over: all of it is stored, or nothing. The answer comes when it is durable.
-    pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), Refused>> {
+    pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), RefusedChange>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::Lists { changes, answer });
         receiver
     }
 
     /// The head of the audit trail, as it was handed over last.
-    pub fn audit_head(&self) -> Result<Option<String>, Error> {
-        self.reading(Reader::audit_head)
+    pub fn audit_head(&self) -> Result<Option<String>, StoreError> {
+        self.reading(StoreReader::audit_head)
     }
 
     /// Hands the head of the audit trail over, so that a trail that is shorter than it was can be told. The answer comes when it is
     /// durable. Contract 7.8.
-    pub fn keep_audit_head(&self, head: String) -> oneshot::Receiver<Result<(), Refused>> {
+    pub fn keep_audit_head(&self, head: String) -> oneshot::Receiver<Result<(), RefusedChange>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::AuditHead { head, answer });
         receiver
@@ -356,19 +360,19 @@ impl Embedded {
 
     fn enqueue(&self, job: Job) {
         let queue = self.queue.lock().expect("no holder of this lock can panic").clone();
-        let Some(queue) = queue else { return job.refuse(Refused::Closed) };
+        let Some(queue) = queue else { return job.refuse(RefusedChange::Closed) };
         if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
-            return job.refuse(Refused::Busy);
+            return job.refuse(RefusedChange::Busy);
         }
         // Counted first, or the writer might take it off before it is on.
         self.shared.queued.fetch_add(1, Ordering::AcqRel);
         let refused = if job.may_be_refused() {
             queue.try_send(job).map_err(|error| match error {
-                TrySendError::Full(job) => (job, Refused::Busy),
-                TrySendError::Disconnected(job) => (job, Refused::Closed),
+                TrySendError::Full(job) => (job, RefusedChange::Busy),
+                TrySendError::Disconnected(job) => (job, RefusedChange::Closed),
             })
         } else {
-            queue.send(job).map_err(|failed| (failed.0, Refused::Closed))
+            queue.send(job).map_err(|failed| (failed.0, RefusedChange::Closed))
         };
         if let Err((job, why)) = refused {
             self.shared.queued.fetch_sub(1, Ordering::AcqRel);
@@ -377,17 +381,20 @@ impl Embedded {
     }
 
     /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
-    pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, Stored)>, Error> {
-        let read = |reader: &Reader, change: store::Change, version: Version| -> Result<(Seq, Stored), Error> {
+    pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, StoredVersion)>, StoreError> {
+        let read = |reader: &StoreReader,
+                    change: store::ChangeRow,
+                    version: Version|
+         -> Result<(Seq, StoredVersion), StoreError> {
             let found = reader.version(change.id, version, |bytes| {
-                let seq = Record::read(bytes)?.seq;
+                let seq = VersionRecord::read(bytes)?.seq;
                 self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
             })?;
             match found.transpose()? {
                 Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
                     Ok((seq, stored))
                 }
-                _ => Err(Error::Damaged(format!(
+                _ => Err(StoreError::Damaged(format!(
                     "change {} has not version {version} of Composition/{}, or another time than it",
                     change.seq, change.id
                 ))),
@@ -411,9 +418,9 @@ impl Embedded {
     }
 
     /// The change that made a version; none when there is no such version.
-    pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, Error> {
+    pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, StoreError> {
         self.reading(|reader| {
-            reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq))?.transpose()
+            reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.seq))?.transpose()
         })
     }
 
@@ -465,7 +472,7 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
+impl Drop for Engine {
     fn drop(&mut self) {
         self.close();
     }
@@ -473,9 +480,9 @@ impl Drop for Embedded {
 
 /// A search at its moment, ready to run, here or on another thread.
 pub struct PlannedSearch {
-    shared: Arc<Shared>,
-    view: Arc<View>,
-    query: Query,
+    shared: Arc<EngineShared>,
+    view: Arc<IndexView>,
+    query: EngineQuery,
     planned: view::Planned,
 }
 
@@ -485,15 +492,15 @@ impl PlannedSearch {
         self.planned.rows
     }
 
-    pub fn run(self) -> Result<Page, SearchError> {
+    pub fn run(self) -> Result<SearchPage, SearchError> {
         self.shared.search(|| self.view.run(&self.query, self.planned))
     }
 }
 /// Versions of an import, ready for the writer.
-pub struct ImportBatch(Vec<(Draft, Import)>);
+pub struct ImportBatch(Vec<(RecordDraft, ImportedVersion)>);
 
-fn store_options(options: &Options, medium: store::Medium) -> store::Options {
-    store::Options {
+fn store_options(options: &EngineOptions, medium: store::StoreMedium) -> store::StoreOptions {
+    store::StoreOptions {
         cache_bytes: options.cache_bytes,
         quick_repair: options.quick_repair,
         purpose: options.purpose,

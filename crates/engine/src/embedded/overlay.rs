@@ -18,7 +18,7 @@ const OVERLAY_ROW_TERMS: usize = 32;
 
 /// One change: the row it brought and the row it replaced.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OverlayEntry {
     pub seq: Seq,
     pub id: Id,
     pub version: Version,
@@ -44,7 +44,7 @@ pub(super) struct Numbered {
     pub class: u32,
 }
 
-impl Entry {
+impl OverlayEntry {
     /// Whether no later change of this id is part of the view.
     pub(super) fn newest_at(&self, seq: Seq) -> bool {
         self.superseded.load(Ordering::Acquire) > seq.0
@@ -54,7 +54,7 @@ impl Entry {
 /// A run of changes without gaps.
 #[derive(Debug)]
 pub(super) struct Generation {
-    entries: boxcar::Vec<Entry>,
+    entries: boxcar::Vec<OverlayEntry>,
     terms: Shards<u32>,
     ids: Shards<IdEntries>,
     /// A bit for each id of the generation, by its low bits: most ids of the index are told apart without a look-up.
@@ -100,7 +100,7 @@ impl Generation {
         }
         let before = known.map_or(NONE, |known| known.newest);
         let superseded = AtomicU64::new(NEVER);
-        self.entries.push(Entry { seq, id, version, new, old, superseded, before, links });
+        self.entries.push(OverlayEntry { seq, id, version, new, old, superseded, before, links });
         self.rows.fetch_add(1 + hashes.len() / OVERLAY_ROW_TERMS, Ordering::Release);
         hashes.into_iter().for_each(|hash| self.terms.set(hash, index));
         self.ids.set(id.get(), IdEntries { first: known.map_or(seq, |known| known.first), newest: index });
@@ -119,12 +119,12 @@ impl Generation {
     }
 
     /// Entries in their order, up to and with a seq.
-    pub(super) fn until(&self, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn until(&self, seq: Seq) -> impl Iterator<Item = &OverlayEntry> {
         self.entries.iter().map(|(_, entry)| entry).take_while(move |entry| entry.seq <= seq)
     }
 
     /// Entries whose new or replaced row has the term, up to and with a seq, newest first. The hash may bring others too.
-    pub(super) fn with_term(&self, term: &Term, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn with_term(&self, term: &Term, seq: Seq) -> impl Iterator<Item = &OverlayEntry> {
         let hash = hash(term);
         let mut next = self.terms.get(hash).unwrap_or(NONE);
         std::iter::from_fn(move || {
@@ -137,7 +137,7 @@ impl Generation {
     }
 
     /// Entries of an id, up to and with a seq, newest first.
-    pub(super) fn with_id(&self, id: Id, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn with_id(&self, id: Id, seq: Seq) -> impl Iterator<Item = &OverlayEntry> {
         let mut next =
             if self.touches(id, seq) { self.ids.get(id.get()).map_or(NONE, |known| known.newest) } else { NONE };
         std::iter::from_fn(move || {
@@ -155,7 +155,7 @@ impl Generation {
             && self.ids.get(id.get()).is_some_and(|known| known.first <= seq)
     }
 
-    fn newest(&self, id: Id) -> Option<&Entry> {
+    fn newest(&self, id: Id) -> Option<&OverlayEntry> {
         self.ids.get(id.get()).map(|known| &self.entries[known.newest as usize])
     }
 }
@@ -227,11 +227,11 @@ mod tests {
     use super::*;
     use certificate::State;
     use certificate::search::class::Class;
-    use certificate::search::term::{Field, Form};
+    use certificate::search::term::{Field, TermForm};
     use certificate::{Consent, Profile};
 
     fn term(value: &str) -> Term {
-        Term::new(Field::Subject, Form::Code, value)
+        Term::new(Field::Subject, TermForm::Code, value)
     }
 
     fn row(values: &[&str]) -> Arc<Numbered> {
@@ -243,7 +243,7 @@ mod tests {
             kind: vec![],
         };
         let mut terms: Vec<Term> = values.iter().map(|value| term(value)).collect();
-        terms.push(Term::new(Field::Subject, Form::Present, ""));
+        terms.push(Term::new(Field::Subject, TermForm::Present, ""));
         terms.sort_unstable();
         let row = Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms };
         Arc::new(Numbered { row, class: 0 })
@@ -257,7 +257,7 @@ mod tests {
         NewEntry { seq: Seq(seq), id: id(of), version: Version::FIRST, new: new.cloned(), old: old.cloned() }
     }
 
-    fn seqs<'g>(entries: impl Iterator<Item = &'g Entry>) -> Vec<u64> {
+    fn seqs<'g>(entries: impl Iterator<Item = &'g OverlayEntry>) -> Vec<u64> {
         entries.map(|entry| entry.seq.0).collect()
     }
 

@@ -1,9 +1,9 @@
 //! Versions of a page where they lie in the store: found, and not expanded before there is a place to expand them to.
 
 use super::store::body::{self, Dictionary};
-use super::store::record::Record;
-use super::store::{Error, Lying, Reader};
-use super::{Shared, Stored};
+use super::store::record::VersionRecord;
+use super::store::{StoreError, StoreReader, StoredVersionPage};
+use super::{EngineShared, StoredVersion};
 use certificate::search::class::Class;
 use certificate::search::row_bytes;
 use certificate::{Id, Stamp, State, Version, head};
@@ -16,7 +16,7 @@ pub struct Packed {
     pub state: State,
     pub stamp: Stamp,
     dictionary: Option<Dictionary>,
-    lying: Lying,
+    lying: StoredVersionPage,
     bytes_max: usize,
 }
 
@@ -30,42 +30,42 @@ impl Packed {
     ///
     /// # Errors
     /// `Damaged`.
-    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let Some(dictionary) = self.dictionary else { return Ok(()) };
-        write(&Record::read(self.lying.bytes())?, self.id, self.version, dictionary, out)
+        write(&VersionRecord::read(self.lying.bytes())?, self.id, self.version, dictionary, out)
     }
 
     /// As [`write`](Self::write); what comes back is the class of its row, its consent left open. Both lie in one frame.
     ///
     /// # Errors
     /// `Damaged`.
-    pub fn write_with_class(&self, out: &mut Vec<u8>) -> Result<Option<Class>, Error> {
+    pub fn write_with_class(&self, out: &mut Vec<u8>) -> Result<Option<Class>, StoreError> {
         let Some(dictionary) = self.dictionary else { return Ok(None) };
-        let record = Record::read(self.lying.bytes())?;
+        let record = VersionRecord::read(self.lying.bytes())?;
         out.reserve(bytes_max(&record));
         head::write(out, "Composition", self.id, self.version, record.stamp);
         body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
         let end = out.len() - record.row_bytes;
-        let unreadable = || Error::Damaged("an index row is not readable".into());
+        let unreadable = || StoreError::Damaged("an index row is not readable".into());
         let class = row_bytes::decode_class(&out[end..]).ok_or_else(unreadable)?;
         out.truncate(end);
         Ok(Some(class))
     }
 
     /// The version with its resource.
-    pub fn expand(&self) -> Result<Stored, Error> {
+    pub fn expand(&self) -> Result<StoredVersion, StoreError> {
         let mut resource = Vec::new();
         self.write(&mut resource)?;
-        Ok(Stored { id: self.id, version: self.version, state: self.state, stamp: self.stamp, resource })
+        Ok(StoredVersion { id: self.id, version: self.version, state: self.state, stamp: self.stamp, resource })
     }
 }
 
-impl Shared {
+impl EngineShared {
     /// A version of a page, which must be there.
-    pub(super) fn packed(&self, reader: &Reader, id: Id, version: Version) -> Result<Packed, Error> {
-        let missing = || Error::Damaged(format!("version {version} of Composition/{id} is missing"));
+    pub(super) fn packed(&self, reader: &StoreReader, id: Id, version: Version) -> Result<Packed, StoreError> {
+        let missing = || StoreError::Damaged(format!("version {version} of Composition/{id} is missing"));
         let lying = reader.lying(id, version)?.ok_or_else(missing)?;
-        let record = Record::read(lying.bytes())?;
+        let record = VersionRecord::read(lying.bytes())?;
         let (state, stamp) = (record.state, record.stamp);
         let (dictionary, bytes_max) = match state {
             State::Deleted => (None, 0),
@@ -75,32 +75,38 @@ impl Shared {
     }
 
     /// A version with its resource.
-    pub(super) fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<Stored, Error> {
-        let record = Record::read(bytes)?;
+    pub(super) fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<StoredVersion, StoreError> {
+        let record = VersionRecord::read(bytes)?;
         stored(&record, id, version, |number| self.store.dictionary(number))
     }
 }
 
 /// A version with its resource, out of its record.
 pub(super) fn stored(
-    record: &Record,
+    record: &VersionRecord,
     id: Id,
     version: Version,
-    dictionary: impl FnOnce(u8) -> Result<Dictionary, Error>,
-) -> Result<Stored, Error> {
+    dictionary: impl FnOnce(u8) -> Result<Dictionary, StoreError>,
+) -> Result<StoredVersion, StoreError> {
     let mut resource = Vec::new();
     if record.state != State::Deleted {
         write(record, id, version, dictionary(record.dictionary)?, &mut resource)?;
     }
-    Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
+    Ok(StoredVersion { id, version, state: record.state, stamp: record.stamp, resource })
 }
 
 /// The index row lies behind the body in one frame and is cut off afterwards.
-pub(super) fn bytes_max(record: &Record) -> usize {
+pub(super) fn bytes_max(record: &VersionRecord) -> usize {
     head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes
 }
 
-fn write(record: &Record, id: Id, version: Version, dictionary: Dictionary, out: &mut Vec<u8>) -> Result<(), Error> {
+fn write(
+    record: &VersionRecord,
+    id: Id,
+    version: Version,
+    dictionary: Dictionary,
+    out: &mut Vec<u8>,
+) -> Result<(), StoreError> {
     out.reserve(bytes_max(record));
     head::write(out, "Composition", id, version, record.stamp);
     body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;

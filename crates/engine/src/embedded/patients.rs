@@ -4,39 +4,39 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::links::Links;
-use super::store::Error;
-use super::store::patient::record::Record;
+use super::links::PatientLinks;
+use super::store::StoreError;
+use super::store::patient::record::PatientRecord;
 use super::writer::Job;
-use super::{Embedded, Shared};
+use super::{Engine, EngineShared};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX};
-use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, Refused, StoredPatient};
+use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, RefusedChange, StoredPatient};
 use certificate::{Id, Version, head};
 
-impl Embedded {
+impl Engine {
     /// The newest version of a patient; none when the id is unknown.
-    pub fn patient(&self, id: Id) -> Result<Option<StoredPatient>, Error> {
+    pub fn patient(&self, id: Id) -> Result<Option<StoredPatient>, StoreError> {
         self.reading(|reader| reader.newest_patient(id, |version, record| stored(id, version, &record)))
     }
 
     /// One version of a patient.
-    pub fn patient_version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, Error> {
+    pub fn patient_version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, StoreError> {
         self.reading(|reader| reader.patient_version(id, version, |record| stored(id, version, &record)))
     }
 
     /// All versions of a patient, newest first.
-    pub fn patient_versions(&self, id: Id) -> Result<Vec<StoredPatient>, Error> {
+    pub fn patient_versions(&self, id: Id) -> Result<Vec<StoredPatient>, StoreError> {
         self.reading(|reader| reader.patient_versions(id, |version, record| stored(id, version, &record)))
     }
 
     /// What the newest version of a patient says, without its resource: some two microseconds.
-    pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, Error> {
+    pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, StoreError> {
         self.reading(|reader| reader.newest_patient(id, |version, record| Ok((version, record.facts()?))))
     }
 
     /// The newest version of a patient, in few words.
-    pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, Error> {
-        let line = |record: &Record| {
+    pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, StoreError> {
+        let line = |record: &PatientRecord| {
             let PatientFacts { is_active, is_deceased, born, .. } = record.facts()?;
             Ok(PatientLine { id, born, is_active, is_deceased, milliseconds: record.stamp.milliseconds })
         };
@@ -45,34 +45,34 @@ impl Embedded {
 
     /// Current patients with an identifier of this value: its system and their id, by system, then id. A patient stands here once
     /// for each system.
-    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
+    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
         self.reading(|reader| reader.patients_with(value))
     }
 
     /// Patients whose birth date can mean one of the days `from..=to` (since 1970-01-01), by its first day, then id. None when they
     /// are more than `max`.
-    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         self.reading(|reader| reader.patients_born(from, to, max))
     }
 
     /// All patients: those without a birth date first, then as [`patients_born`](Self::patients_born). None when they are more than `max`.
-    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         self.reading(|reader| reader.patients_all(max))
     }
 
     /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
     /// are numbered from 1 without gaps, apart from changes of certificates.
-    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
         self.reading(|reader| reader.patient_changes(after, max))
     }
 
     /// Number of the newest change of patients; 0 while there is none.
-    pub fn last_patient_change(&self) -> Result<u64, Error> {
+    pub fn last_patient_change(&self) -> Result<u64, StoreError> {
         self.reading(|reader| reader.last_patient_change())
     }
 
     /// Number of patients.
-    pub fn patient_count(&self) -> Result<u64, Error> {
+    pub fn patient_count(&self) -> Result<u64, StoreError> {
         self.reading(|reader| reader.patient_count())
     }
 
@@ -84,7 +84,10 @@ impl Embedded {
 
     /// Hands patients over: all of them are stored, in their order, or none. The answer comes when they are durable and found. Refused
     /// when too much is waiting.
-    pub fn write_patients(&self, writes: Vec<PatientWrite>) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+    pub fn write_patients(
+        &self,
+        writes: Vec<PatientWrite>,
+    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
         self.hand_over(writes, false)
     }
 
@@ -92,7 +95,7 @@ impl Embedded {
     pub fn import_patients(
         &self,
         writes: Vec<PatientWrite>,
-    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
         self.hand_over(writes, true)
     }
 
@@ -100,7 +103,7 @@ impl Embedded {
         &self,
         writes: Vec<PatientWrite>,
         waits: bool,
-    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
         for write in &writes {
             assert!(write.id.is_none_or(|id| id.get() <= IMPORT_ID_MAX), "ids are bounded where they are read");
             let born = write.facts.born.unwrap_or_default();
@@ -113,14 +116,14 @@ impl Embedded {
     }
 }
 
-fn stored(id: Id, version: Version, record: &Record) -> Result<StoredPatient, Error> {
+fn stored(id: Id, version: Version, record: &PatientRecord) -> Result<StoredPatient, StoreError> {
     let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
     head::write(&mut resource, "Patient", id, version, record.stamp);
     resource.extend_from_slice(record.tail);
     Ok(StoredPatient { id, version, stamp: record.stamp, facts: record.facts()?, resource })
 }
 
-impl Shared {
+impl EngineShared {
     /// Takes links of new versions in; they were committed.
     pub(super) fn link(&self, changed: Vec<(Id, Vec<Id>)>) {
         if !changed.is_empty() {
@@ -130,8 +133,8 @@ impl Shared {
     }
 
     /// Reads all links anew, where it is not known what was committed.
-    pub(super) fn read_links(&self) -> Result<(), Error> {
-        let links = Links::read(&*self.store.reader()?)?;
+    pub(super) fn read_links(&self) -> Result<(), StoreError> {
+        let links = PatientLinks::read(&*self.store.reader()?)?;
         // A writer that panicked may have left the ones before half-way; nobody sees them again.
         *self.links.write().unwrap_or_else(PoisonError::into_inner) = links;
         Ok(())

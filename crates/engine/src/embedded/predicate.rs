@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use certificate::search::class::Class;
     use certificate::search::filter::ClassTest;
-    use certificate::search::term::{Field, Form};
+    use certificate::search::term::{Field, TermForm};
     use certificate::{Consent, Profile, State};
 
     fn classes() -> Classes {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_condition_on_classes_with_an_exception_is_taken_apart() {
-        let own = Filter::Term(Term::new(Field::Subject, Form::Code, "a"));
+        let own = Filter::Term(Term::new(Field::Subject, TermForm::Code, "a"));
         let either = Filter::Any(vec![own.clone(), state(State::Draft)]);
         let left = |table: Vec<bool>| Predicate::All(vec![Predicate::Class(table), ready(own.clone())]);
         assert_eq!(ready(either.clone()).by_classes(), Some((vec![true, false, false], left(vec![false, true, true]))));
@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn constants_stand_only_at_the_root() {
-        let term = || Filter::Term(Term::new(Field::Subject, Form::Code, "a"));
+        let term = || Filter::Term(Term::new(Field::Subject, TermForm::Code, "a"));
         let never = || Filter::Any(vec![]);
         let always = || Filter::All(vec![]);
-        let only = Predicate::Term(Term::new(Field::Subject, Form::Code, "a"));
+        let only = Predicate::Term(Term::new(Field::Subject, TermForm::Code, "a"));
         assert_eq!((ready(always()), ready(never())), (Predicate::Always, Predicate::Never));
         assert_eq!(ready(Filter::All(vec![term(), always()])), only);
         assert_eq!(ready(Filter::All(vec![term(), never()])), Predicate::Never);

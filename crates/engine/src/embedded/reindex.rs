@@ -11,17 +11,17 @@ use std::sync::{Arc, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use super::beside::{Beside, Problem, beside};
-use super::index::{self, Snapshot, Writer};
+use super::beside::{ReindexProblem, ReplacementIndex, beside};
+use super::index::{self, IndexWriterHandle, Snapshot};
 use super::indexer::{CHUNK_ROWS, chunk};
-use super::{Embedded, Shared};
+use super::{Engine, EngineShared};
 use base::threads::give_way;
 use certificate::Seq;
 
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 const REINDEX_COMMIT_ROWS: usize = 262_144;
 
-impl Embedded {
+impl Engine {
     /// Builds the index again, from the store alone. Searches and writes go on meanwhile; the folder needs room for two indexes.
     /// `progress` is told the number of the change that it has come to, and that of the last one.
     ///
@@ -31,7 +31,7 @@ impl Embedded {
     ///
     /// # Errors
     /// Another one is under way, the engine is being closed, or the folder cannot be written. The index that was there stays in use.
-    pub fn reindex(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<u64, Problem> {
+    pub fn reindex(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<u64, ReindexProblem> {
         let _only = match self.shared.reindexing.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -58,9 +58,9 @@ impl Embedded {
     }
 }
 
-impl Shared {
+impl EngineShared {
     /// The index is missing: the indexer builds it anyway.
-    fn wait_until_built(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), Problem> {
+    fn wait_until_built(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
         while self.view().is_none() {
             if self.bell.is_closed() {
                 return Err(closing());
@@ -74,9 +74,9 @@ impl Shared {
     }
 
     /// Makes an index beside, and has the indexer take it over.
-    fn build_beside(self: &Arc<Self>, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), Problem> {
-        let told = |error: index::Error| error.0;
-        let (mut writer, _) = Writer::create(&beside(&self.index_folder), &self.origin).map_err(told)?;
+    fn build_beside(self: &Arc<Self>, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
+        let told = |error: index::IndexError| error.0;
+        let (mut writer, _) = IndexWriterHandle::create(&beside(&self.index_folder), &self.origin).map_err(told)?;
         let (mut at, mut uncommitted, mut more) = (Seq(0), 0, 0);
         loop {
             let target = self.seq();
@@ -98,14 +98,14 @@ impl Shared {
         }
         writer.commit(at, more, self.classes().ranks()).map_err(told)?;
         let (answer, ended): (_, Receiver<_>) = sync_channel(1);
-        self.bell.offer(Beside { writer, at, answer });
+        self.bell.offer(ReplacementIndex { writer, at, answer });
         let ended = ended.recv().unwrap_or_else(|_| Err(closing()));
         progress(self.seq(), self.seq());
         ended
     }
 
     /// Brings an index that was made beside to the checkpoint of the one in use, which has just been committed.
-    pub(super) fn catch_up_beside(&self, beside: &mut Beside) -> Result<(), Problem> {
+    pub(super) fn catch_up_beside(&self, beside: &mut ReplacementIndex) -> Result<(), ReindexProblem> {
         let until = self.view().ok_or("the index was given up meanwhile")?.index.at;
         let mut more = 0;
         while beside.at < until {
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     /// Searches read the new index from now on. It is at the checkpoint of the one before, so nothing else of the view changes.
-    pub(super) fn adopt(&self, snapshot: Snapshot) -> Result<(), Problem> {
+    pub(super) fn adopt(&self, snapshot: Snapshot) -> Result<(), ReindexProblem> {
         // What most searches want is made before the first of them asks.
         snapshot.warm(self.classes().ranks()).map_err(|error| error.0)?;
         let _turn = self.publishing();
@@ -125,13 +125,13 @@ impl Shared {
         if view.index.at != snapshot.at {
             return Err("the new index is at another change than the one before".into());
         }
-        let mut next = super::View::clone(&view);
+        let mut next = super::IndexView::clone(&view);
         next.index = Arc::new(snapshot);
         self.set_view(Some(next));
         Ok(())
     }
 }
 
-fn closing() -> Problem {
+fn closing() -> ReindexProblem {
     "the engine was closed before the index was built".into()
 }

@@ -8,21 +8,21 @@ use super::classes::{self, Classes};
 use super::copy::{consent, follows, row, version};
 use super::counters::Deltas;
 use super::store::copy::{CopiedChange, read_changes};
-use super::store::record::Record;
+use super::store::record::VersionRecord;
 use super::store::row::lay;
-use super::store::{self, Batch, Commit, Error, Position, Store, What};
-use super::{Names, QuickRepair};
-use crate::{Beginning, ClockReset, Ending};
+use super::store::{self, Batch, ChangeKind, CommitNeed, Store, StoreError, StorePosition};
+use super::{FolderNames, QuickRepair};
+use crate::{Beginning, ClockReset, RestoreEnd};
 use certificate::search::row::Row;
 use certificate::{Consent, Id, Seq, State, Version};
 
-/// A store that is being restored. Nobody else can open its folder until [`finish`](Restore::finish) was called, and not after that
+/// A store that is being restored. Nobody else can open its folder until [`finish`](StoreRestore::finish) was called, and not after that
 /// was never reached.
-pub struct Restore {
+pub struct StoreRestore {
     store: Store,
     to: Seq,
     epoch: String,
-    progress: Progress,
+    progress: RestoreProgress,
     patients_until: u64,
     /// Time stamp of the last version of a patient.
     patients_stamp: i64,
@@ -33,36 +33,36 @@ pub struct Restore {
 
 /// How far it has come. A piece is taken as a whole or not at all.
 #[derive(Clone)]
-struct Progress {
-    position: Position,
+struct RestoreProgress {
+    position: StorePosition,
     classes: Arc<Classes>,
     /// Time stamp of the last change that was not imported. Such time stamps never decrease but where time began again.
     own: i64,
 }
 
-impl Restore {
+impl StoreRestore {
     /// Makes the store in a folder that holds the mark of a restore and nothing else of a store.
     ///
     /// # Errors
     /// The folder cannot be written, or a dictionary cannot be used.
-    pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<Restore, Error> {
+    pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
         let Beginning { store: uuid, names, dictionaries, to } = beginning;
         // Nothing is to be repaired quickly here: a restore that was cut begins anew.
-        let options = store::Options {
+        let options = store::StoreOptions {
             cache_bytes,
             quick_repair: QuickRepair::Off,
             purpose: None,
-            names: Names(names),
-            medium: store::Medium::default(),
+            names: FolderNames(names),
+            medium: store::StoreMedium::default(),
         };
         let (store, opened) = Store::open_restoring(folder, options)?;
         if opened.position.seq != Seq(0) {
-            return Err(Error::Damaged("there is a store already".into()));
+            return Err(StoreError::Damaged("there is a store already".into()));
         }
         let epoch = uuid::Uuid::new_v4().to_string();
         store.become_copy(&uuid, &epoch, &dictionaries)?;
-        let progress = Progress { position: opened.position, classes: Arc::default(), own: i64::MIN };
-        Ok(Restore {
+        let progress = RestoreProgress { position: opened.position, classes: Arc::default(), own: i64::MIN };
+        Ok(StoreRestore {
             store,
             to,
             epoch,
@@ -83,11 +83,11 @@ impl Restore {
     ///
     /// # Errors
     /// What is wrong with it: a row that is damaged or out of its place.
-    pub fn changes(&mut self, piece: &[u8]) -> Result<(), Error> {
+    pub fn changes(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let mut progress = self.progress.clone();
         let (raw, to, store) = (&mut self.raw, self.to, &self.store);
         store.write(|batch| {
-            let mut taking = Taking { store, batch, progress: &mut progress, deltas: Deltas::new(), raw };
+            let mut taking = PieceRestore { store, batch, progress: &mut progress, deltas: Deltas::new(), raw };
             for copied in read_changes(piece) {
                 let copied = copied?;
                 if copied.change.seq > to {
@@ -97,7 +97,7 @@ impl Restore {
             }
             let deltas = std::mem::take(&mut taking.deltas);
             batch.count(deltas);
-            Ok(((), Commit::Yes))
+            Ok(((), CommitNeed::Yes))
         })?;
         self.progress = progress;
         Ok(())
@@ -106,8 +106,8 @@ impl Restore {
     /// Stores a piece of versions of patients, durably.
     ///
     /// # Errors
-    /// As [`changes`](Restore::changes).
-    pub fn patients(&mut self, piece: &[u8]) -> Result<(), Error> {
+    /// As [`changes`](StoreRestore::changes).
+    pub fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let position = &mut self.progress.position;
         let copied = self.store.write(|batch| {
             let copied = batch.insert_copied_patients(piece)?;
@@ -116,7 +116,7 @@ impl Restore {
                 batch.add_reset(reset)?;
                 position.reset = Some(reset);
             }
-            Ok((copied, Commit::Yes))
+            Ok((copied, CommitNeed::Yes))
         })?;
         (self.patients_until, self.patients_stamp) = (copied.last, copied.last_stamp);
         self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
@@ -130,13 +130,13 @@ impl Restore {
 
     /// The newest time stamp of what was restored. A patient may be from before a reset.
     fn newest(&self) -> i64 {
-        let Position { milliseconds, reset, .. } = self.progress.position;
+        let StorePosition { milliseconds, reset, .. } = self.progress.position;
         if reset.is_none() { milliseconds.max(self.patients_stamp) } else { milliseconds }
     }
 
     /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
-    pub fn finish(self, ending: Ending) -> Result<String, Error> {
-        let Ending { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
+    pub fn finish(self, ending: RestoreEnd) -> Result<String, StoreError> {
+        let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
         let position = self.progress.position;
         self.store.write(|batch| {
@@ -162,7 +162,7 @@ impl Restore {
             if newest != position.last {
                 batch.remember_latest_stamp(position.seq, newest)?;
             }
-            Ok(((), Commit::Yes))
+            Ok(((), CommitNeed::Yes))
         })?;
         self.store.close();
         Ok(self.epoch)
@@ -170,34 +170,34 @@ impl Restore {
 }
 
 /// One piece on its way into the store.
-struct Taking<'r, 'b, 't> {
+struct PieceRestore<'r, 'b, 't> {
     store: &'r Store,
     batch: &'b mut Batch<'t>,
-    progress: &'r mut Progress,
+    progress: &'r mut RestoreProgress,
     deltas: Deltas,
     raw: &'r mut Vec<u8>,
 }
 
 /// The newest version of a certificate, with the consent that holds.
-struct Newest {
+struct RestoredNewest {
     version: Version,
     state: State,
     row: Option<Row>,
 }
 
-impl Taking<'_, '_, '_> {
-    fn change(&mut self, copied: &CopiedChange) -> Result<(), Error> {
+impl PieceRestore<'_, '_, '_> {
+    fn change(&mut self, copied: &CopiedChange) -> Result<(), StoreError> {
         let change = copied.change;
         let position = self.progress.position;
         follows(change.seq, position.seq)?;
         if change.running != position.running + u64::from(change.version().is_some()) {
-            return Err(Error::Damaged(format!("change {} counts {} versions", change.seq, change.running)));
+            return Err(StoreError::Damaged(format!("change {} counts {} versions", change.seq, change.running)));
         }
         let is_imported = match change.what {
-            What::Version(number) => self.version(copied, number)?,
-            What::Consent(number) => self.consent(copied, number).map(|()| false)?,
+            ChangeKind::Version(number) => self.version(copied, number)?,
+            ChangeKind::Consent(number) => self.consent(copied, number).map(|()| false)?,
         };
-        let Progress { position, own, .. } = &mut *self.progress;
+        let RestoreProgress { position, own, .. } = &mut *self.progress;
         self.batch.keep_time(position, change)?;
         if is_imported {
             position.milliseconds = position.milliseconds.max(change.milliseconds);
@@ -216,7 +216,7 @@ impl Taking<'_, '_, '_> {
     }
 
     /// Whether it was imported.
-    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<bool, Error> {
+    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<bool, StoreError> {
         let change = copied.change;
         let record = version(copied)?;
         let new = row(&record, |number| self.store.dictionary(number), self.raw)?;
@@ -224,10 +224,13 @@ impl Taking<'_, '_, '_> {
         let is_new = change.id >= self.progress.position.next_id;
         let before = if is_new { None } else { self.newest(change.id)? };
         if number.before() != before.as_ref().map(|before| before.version) {
-            return Err(Error::Damaged(format!("version {number} of Composition/{} is out of its place", change.id)));
+            return Err(StoreError::Damaged(format!(
+                "version {number} of Composition/{} is out of its place",
+                change.id
+            )));
         }
         if before.as_ref().is_some_and(|before| before.state == State::Deleted) {
-            return Err(Error::Damaged(format!("Composition/{} goes on behind its deletion", change.id)));
+            return Err(StoreError::Damaged(format!("Composition/{} goes on behind its deletion", change.id)));
         }
         let consent = if is_new { Consent::default() } else { self.batch.consent(change.id)? };
         self.leaves(before.and_then(|before| before.row))?;
@@ -239,10 +242,10 @@ impl Taking<'_, '_, '_> {
         record.is_imported()
     }
 
-    fn consent(&mut self, copied: &CopiedChange, number: u32) -> Result<(), Error> {
+    fn consent(&mut self, copied: &CopiedChange, number: u32) -> Result<(), StoreError> {
         let change = copied.change;
         let record = consent(copied)?;
-        let out_of_place = || Error::Damaged(format!("change {} of a consent is out of its place", change.seq));
+        let out_of_place = || StoreError::Damaged(format!("change {} of a consent is out of its place", change.seq));
         let Some(newest) = self.newest(change.id)? else { return Err(out_of_place()) };
         let is_next = self.batch.next_consent(change.id)? == number;
         let Some(row) = newest.row.filter(|_| is_next && newest.version == record.version) else {
@@ -255,12 +258,12 @@ impl Taking<'_, '_, '_> {
         self.batch.insert_consent(change, &record)
     }
 
-    fn newest(&mut self, id: Id) -> Result<Option<Newest>, Error> {
+    fn newest(&mut self, id: Id) -> Result<Option<RestoredNewest>, StoreError> {
         let (store, raw) = (self.store, &mut *self.raw);
-        let found = self.batch.newest(id, |version, bytes| -> Result<Newest, Error> {
-            let record = Record::read(bytes)?;
+        let found = self.batch.newest(id, |version, bytes| -> Result<RestoredNewest, StoreError> {
+            let record = VersionRecord::read(bytes)?;
             let row = row(&record, |number| store.dictionary(number), raw)?;
-            Ok(Newest { version, state: record.state, row })
+            Ok(RestoredNewest { version, state: record.state, row })
         })?;
         let Some(mut newest) = found.transpose()? else { return Ok(None) };
         if let Some(row) = &mut newest.row {
@@ -270,16 +273,16 @@ impl Taking<'_, '_, '_> {
     }
 
     /// A current row is replaced.
-    fn leaves(&mut self, row: Option<Row>) -> Result<(), Error> {
+    fn leaves(&mut self, row: Option<Row>) -> Result<(), StoreError> {
         let Some(row) = row else { return Ok(()) };
         let class = self.progress.classes.find(&row.class).map(|(class, _)| class);
-        let class = class.ok_or_else(|| Error::Damaged("a stored row has a class that was never met".into()))?;
+        let class = class.ok_or_else(|| StoreError::Damaged("a stored row has a class that was never met".into()))?;
         *self.deltas.entry(class).or_default() -= 1;
         Ok(())
     }
 
     /// A row becomes current.
-    fn enters(&mut self, row: Row) -> Result<(), Error> {
+    fn enters(&mut self, row: Row) -> Result<(), StoreError> {
         let class = match self.progress.classes.find(&row.class) {
             Some((class, _)) => class,
             None => {

@@ -11,34 +11,34 @@ use serde::Serialize;
 
 use super::packed;
 use super::store::body::{self, Dictionary};
-use super::store::pages::{Leaf, Lost, Met, Pages, Shape};
-use super::store::record::Record;
+use super::store::pages::{Leaf, PageWidths, Pages, UnreadablePage, WalkEvent};
+use super::store::record::VersionRecord;
 use super::store::row::read_row;
-use super::store::{Change, Error, What};
-use crate::{STORE_FILE, Stored};
-use certificate::{Access, Consent, Id, Stamp, State, Version};
+use super::store::{ChangeKind, ChangeRow, StoreError};
+use crate::{STORE_FILE, StoredVersion};
+use certificate::{Consent, Id, Openness, Stamp, State, Version};
 use fhir::json;
 
 /// Leaves of `version`: id and number to a record.
-const VERSIONS: Shape = Shape { key: Some(12), value: None };
+const VERSIONS: PageWidths = PageWidths { key: Some(12), value: None };
 /// Leaves of `change`: number to a row.
-const CHANGES: Shape = Shape { key: Some(8), value: Some(29) };
+const CHANGES: PageWidths = PageWidths { key: Some(8), value: Some(29) };
 
 /// The versions that can be read, and what is lost.
 pub struct Salvage {
     pages: Pages,
     dictionaries: HashMap<u8, Dictionary>,
-    found: Vec<Found>,
-    changes: HashMap<u64, Change>,
+    found: Vec<SalvagedVersion>,
+    changes: HashMap<u64, ChangeRow>,
     /// Every change is in `changes`.
     knows_changes: bool,
-    lost: Vec<Lost>,
+    lost: Vec<UnreadablePage>,
     report: Salvaged,
 }
 
 /// A version, and where it lies.
 #[derive(Clone, Copy)]
-struct Found {
+struct SalvagedVersion {
     seq: u64,
     id: Id,
     version: Version,
@@ -87,7 +87,7 @@ impl Salvage {
     ///
     /// # Errors
     /// `InUse` while a server runs, or the file cannot be read.
-    pub fn open(folder: &Path) -> Result<Salvage, Error> {
+    pub fn open(folder: &Path) -> Result<Salvage, StoreError> {
         let pages = Pages::open(&folder.join(STORE_FILE))?;
         let mut salvage = Salvage {
             pages,
@@ -118,7 +118,7 @@ impl Salvage {
     ///
     /// # Errors
     /// What `each` says, or the file cannot be read any more.
-    pub fn each(&self, mut each: impl FnMut(Stored, bool) -> Result<(), String>) -> Result<(), String> {
+    pub fn each(&self, mut each: impl FnMut(StoredVersion, bool) -> Result<(), String>) -> Result<(), String> {
         for found in &self.found {
             let stored = self.stored(found).map_err(|error| error.to_string())?;
             each(stored, !self.report.incomplete.contains_key(&found.id.get()))?;
@@ -127,7 +127,7 @@ impl Salvage {
     }
 
     /// Takes what the commits of the header hold, the newest first. Whether that is everything.
-    fn commits(&mut self) -> Result<bool, Error> {
+    fn commits(&mut self) -> Result<bool, StoreError> {
         let commits: Vec<_> = self.pages.commits().collect();
         for (at, commit) in commits.into_iter().enumerate() {
             let mut lost = Vec::new();
@@ -141,11 +141,11 @@ impl Salvage {
                 let Some(tree) = tables.get(name).copied() else { return is_listed };
                 let (mut rows, mut is_whole) = (0, true);
                 self.pages.walk(tree, &mut |met| match met {
-                    Met::Leaf(page, leaf) => {
+                    WalkEvent::Leaf(page, leaf) => {
                         rows += leaf.rows().count() as u64;
                         each(page, leaf);
                     }
-                    Met::Damaged(damage) => {
+                    WalkEvent::Damaged(damage) => {
                         is_whole = false;
                         if at == 0 {
                             self.report.problems.push(format!("{name}: {}", damage.problem));
@@ -186,7 +186,7 @@ impl Salvage {
     }
 
     /// Looks at every page, in use or not.
-    fn scan(&mut self) -> Result<(), Error> {
+    fn scan(&mut self) -> Result<(), StoreError> {
         if !self.knows_changes {
             self.scan_changes();
         }
@@ -202,7 +202,7 @@ impl Salvage {
     /// Takes rows of the log of changes out of pages whose table is not known. Other tables have leaves of the same shape, so a leaf is
     /// taken only when every row of it is a change that this store can have made.
     fn scan_changes(&mut self) {
-        let mut runs: Vec<Vec<Change>> = Vec::new();
+        let mut runs: Vec<Vec<ChangeRow>> = Vec::new();
         self.pages.scan(CHANGES, &mut |_, leaf| runs.extend(run_of_changes(leaf)));
         runs.sort_unstable_by_key(|run| run[0].seq);
         let known = self.changes.keys().copied().chain(self.found.iter().map(|found| found.seq));
@@ -220,12 +220,12 @@ impl Salvage {
     }
 
     /// Keeps one of each version, and says what is missing.
-    fn conclude(&mut self) -> Result<(), Error> {
+    fn conclude(&mut self) -> Result<(), StoreError> {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable_by_key(|found| (found.id, found.version, !found.is_proven, found.page));
         let mut lost: BTreeMap<u64, Runs> = BTreeMap::new();
         for same in found.chunk_by(|one, two| (one.id, one.version) == (two.id, two.version)) {
-            let mut kept: Option<(Found, Vec<u8>)> = None;
+            let mut kept: Option<(SalvagedVersion, Vec<u8>)> = None;
             let mut is_ambiguous = false;
             for candidate in same.iter().filter(|candidate| self.may_be(candidate)) {
                 let Ok(bytes) = self.bytes(candidate) else { continue };
@@ -237,7 +237,7 @@ impl Salvage {
                     _ => {}
                 }
             }
-            let Found { id, version, .. } = same[0];
+            let SalvagedVersion { id, version, .. } = same[0];
             match kept.filter(|_| !is_ambiguous) {
                 Some((kept, _)) => self.found.push(kept),
                 None if is_ambiguous => {
@@ -257,17 +257,17 @@ impl Salvage {
     /// Names what is lost: versions that the log of changes has, or that others of their certificate ask for.
     fn missing(&mut self, mut lost: BTreeMap<u64, Runs>) {
         let mut numbers: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
-        for Found { id, version, .. } in &self.found {
+        for SalvagedVersion { id, version, .. } in &self.found {
             numbers.entry(id.get()).or_default().insert(version.get());
         }
         for change in self.changes.values() {
-            if let What::Version(version) = change.what
+            if let ChangeKind::Version(version) = change.what
                 && !numbers.get(&change.id.get()).is_some_and(|numbers| numbers.contains(&version.get()))
             {
                 lost.entry(change.id.get()).or_default().push((version.get(), version.get()));
             }
         }
-        let is_confirmed = |found: &&Found| found.is_proven || self.changes.contains_key(&found.seq);
+        let is_confirmed = |found: &&SalvagedVersion| found.is_proven || self.changes.contains_key(&found.seq);
         let confirmed = self.found.iter().filter(is_confirmed).map(|found| found.seq);
         let newest = self.changes.keys().copied().chain(confirmed).max().unwrap_or(0);
         // A number that nothing confirms may be damaged: more than the file has room for was never there.
@@ -307,29 +307,30 @@ impl Salvage {
     }
 
     /// Whether the log of changes does not say that this version was never committed.
-    fn may_be(&self, found: &Found) -> bool {
+    fn may_be(&self, found: &SalvagedVersion) -> bool {
         match self.changes.get(&found.seq) {
             Some(change) => {
-                let same = (change.id, change.what) == (found.id, What::Version(found.version));
+                let same = (change.id, change.what) == (found.id, ChangeKind::Version(found.version));
                 same && change.milliseconds == found.milliseconds
             }
             None => found.is_proven || !self.knows_changes,
         }
     }
 
-    fn bytes(&self, found: &Found) -> Result<Vec<u8>, Error> {
-        let gone = || Error::Damaged(format!("version {} of Composition/{} is not readable", found.version, found.id));
+    fn bytes(&self, found: &SalvagedVersion) -> Result<Vec<u8>, StoreError> {
+        let gone =
+            || StoreError::Damaged(format!("version {} of Composition/{} is not readable", found.version, found.id));
         let memory = self.pages.leaf_at(found.page, VERSIONS).ok_or_else(gone)?;
         let row = Leaf::read(&memory, VERSIONS).and_then(|leaf| leaf.row(found.row));
         row.map(|(_, record)| record.to_vec()).ok_or_else(gone)
     }
 
     /// A version, with everything looked at that says whether it is one.
-    fn stored(&self, found: &Found) -> Result<Stored, Error> {
+    fn stored(&self, found: &SalvagedVersion) -> Result<StoredVersion, StoreError> {
         let bytes = self.bytes(found)?;
-        let record = Record::read(&bytes)?;
+        let record = VersionRecord::read(&bytes)?;
         let wrong =
-            |what: &str| Error::Damaged(format!("version {} of Composition/{}: {what}", found.version, found.id));
+            |what: &str| StoreError::Damaged(format!("version {} of Composition/{}: {what}", found.version, found.id));
         record.fields.check()?;
         if record.stamp != Stamp::at(record.stamp.milliseconds) {
             return Err(wrong("its time has another offset than Estonia had"));
@@ -381,12 +382,20 @@ fn joined(mut runs: Runs) -> Runs {
 }
 
 /// The records of a leaf.
-fn versions(page: u64, leaf: &Leaf, is_proven: bool) -> impl Iterator<Item = Found> {
+fn versions(page: u64, leaf: &Leaf, is_proven: bool) -> impl Iterator<Item = SalvagedVersion> {
     leaf.rows().enumerate().filter_map(move |(row, (key, record))| {
         let (id, version) = key_of(key)?;
-        let record = Record::read(record).ok()?;
+        let record = VersionRecord::read(record).ok()?;
         let (seq, milliseconds) = (record.seq.0, record.stamp.milliseconds);
-        Some(Found { seq, id: Id::new(id)?, version: Version::new(version)?, milliseconds, page, row, is_proven })
+        Some(SalvagedVersion {
+            seq,
+            id: Id::new(id)?,
+            version: Version::new(version)?,
+            milliseconds,
+            page,
+            row,
+            is_proven,
+        })
     })
 }
 
@@ -395,10 +404,10 @@ fn key_of(key: &[u8]) -> Option<(u64, u32)> {
     Some((u64::from_le_bytes(*id), u32::from_le_bytes(version.try_into().ok()?)))
 }
 
-fn take_changes(changes: &mut HashMap<u64, Change>, leaf: &Leaf) {
+fn take_changes(changes: &mut HashMap<u64, ChangeRow>, leaf: &Leaf) {
     for (seq, row) in leaf.rows() {
         if let (Ok(seq), Ok(row)) = (seq.try_into().map(u64::from_le_bytes), row.try_into())
-            && let Ok(change) = Change::read(seq, row)
+            && let Ok(change) = ChangeRow::read(seq, row)
         {
             changes.entry(seq).or_insert(change);
         }
@@ -406,15 +415,16 @@ fn take_changes(changes: &mut HashMap<u64, Change>, leaf: &Leaf) {
 }
 
 /// All rows of a leaf as changes: numbered without gaps, with the counts of versions that follow from each other. None where a row is not.
-fn run_of_changes(leaf: &Leaf) -> Option<Vec<Change>> {
-    let read =
-        |(seq, row): (&[u8], &[u8])| Change::read(u64::from_le_bytes(seq.try_into().ok()?), row.try_into().ok()?).ok();
-    let run: Vec<Change> = leaf.rows().map(read).collect::<Option<_>>()?;
+fn run_of_changes(leaf: &Leaf) -> Option<Vec<ChangeRow>> {
+    let read = |(seq, row): (&[u8], &[u8])| {
+        ChangeRow::read(u64::from_le_bytes(seq.try_into().ok()?), row.try_into().ok()?).ok()
+    };
+    let run: Vec<ChangeRow> = leaf.rows().map(read).collect::<Option<_>>()?;
     let follows = run.windows(2).all(|two| {
         two[0].seq.0.checked_add(1) == Some(two[1].seq.0)
             && two[0].running.checked_add(u64::from(two[1].version().is_some())) == Some(two[1].running)
     });
-    let is_own = |change: &Change| {
+    let is_own = |change: &ChangeRow| {
         change.running <= change.seq.0
             && change.version().is_none_or(|version| u64::from(version.get()) <= change.running)
     };
@@ -423,7 +433,7 @@ fn run_of_changes(leaf: &Leaf) -> Option<Vec<Change>> {
 
 fn to_whom(consent: Consent) -> Vec<&'static str> {
     let parts = [(consent.doctor, "doctor"), (consent.representative, "representative")];
-    parts.into_iter().filter(|(access, _)| *access == Access::Closed).map(|(_, who)| who).collect()
+    parts.into_iter().filter(|(access, _)| *access == Openness::Closed).map(|(_, who)| who).collect()
 }
 
 #[cfg(test)]
@@ -431,7 +441,7 @@ mod tests {
     use super::*;
     use certificate::Seq;
 
-    fn leaf(changes: &[Change]) -> Option<Vec<Change>> {
+    fn leaf(changes: &[ChangeRow]) -> Option<Vec<ChangeRow>> {
         let mut bytes = vec![1, 0, changes.len() as u8, 0];
         changes.iter().for_each(|change| bytes.extend(change.seq.0.to_le_bytes()));
         changes.iter().for_each(|change| bytes.extend(change.write()));
@@ -441,8 +451,8 @@ mod tests {
     #[test]
     fn a_leaf_is_of_changes_only_when_every_row_follows_from_the_one_before() {
         let change = |seq: u64, running| {
-            let what = What::Version(Version::FIRST);
-            Change { seq: Seq(seq), id: Id::FIRST, what, milliseconds: 0, running }
+            let what = ChangeKind::Version(Version::FIRST);
+            ChangeRow { seq: Seq(seq), id: Id::FIRST, what, milliseconds: 0, running }
         };
         let good = [change(7, 5), change(8, 6)];
         assert_eq!(leaf(&good), Some(good.to_vec()));

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::classes::Classes;
 use super::counters::Counters;
-use super::known_time::Time;
-use super::links::Links;
+use super::known_time::KnownTime;
+use super::links::PatientLinks;
 use super::notes::Notes;
 use super::search_error::SearchError;
-use super::store::record::{Draft, Record};
-use super::store::{self, Error, Store, body, row};
-use super::view::View;
+use super::store::record::{RecordDraft, VersionRecord};
+use super::store::{self, Store, StoreError, body, row};
+use super::view::IndexView;
 use super::{index, indexer};
 use crate::{Clock, Witness};
 use base::metrics::Metrics;
@@ -23,17 +23,17 @@ use certificate::{Seq, State};
 
 /// What the engine's files lie on: the file system, unless a test says otherwise.
 #[derive(Default)]
-pub(super) struct Media {
-    pub store: store::Medium,
-    pub index: index::Medium,
+pub(super) struct EngineMedia {
+    pub store: store::StoreMedium,
+    pub index: index::IndexMedium,
 }
 
 /// What writer, indexer and readers share.
-pub(super) struct Shared {
+pub(super) struct EngineShared {
     pub store: Store,
     pub clock: Clock,
     pub elapsed: Clock,
-    pub time: Time,
+    pub time: KnownTime,
     pub unique_number: bool,
     pub witness: Option<Arc<dyn Witness>>,
     pub metrics: Arc<Metrics>,
@@ -41,10 +41,10 @@ pub(super) struct Shared {
     /// The data folder.
     pub folder: PathBuf,
     pub index_folder: PathBuf,
-    pub index_medium: index::Medium,
-    pub origin: index::Origin,
+    pub index_medium: index::IndexMedium,
+    pub origin: index::IndexOrigin,
     /// What searches see; none while the index is being built.
-    pub view: Mutex<Option<Arc<View>>>,
+    pub view: Mutex<Option<Arc<IndexView>>>,
     /// Held by whoever makes the next view, so that the writer and the indexer take turns.
     pub publishing: Mutex<Published>,
     /// Seq of the last commit, for those who wait for the index.
@@ -55,7 +55,7 @@ pub(super) struct Shared {
     /// Requests handed over that the writer has not begun with.
     pub queued: AtomicUsize,
     /// Which patients are tied to which.
-    pub links: RwLock<Links>,
+    pub links: RwLock<PatientLinks>,
     pub bell: indexer::Bell,
     /// Held by whoever builds the index beside.
     pub reindexing: Mutex<()>,
@@ -68,12 +68,12 @@ pub(super) struct Published {
     pub counters: Arc<Counters>,
 }
 
-impl Shared {
-    pub(super) fn view(&self) -> Option<Arc<View>> {
+impl EngineShared {
+    pub(super) fn view(&self) -> Option<Arc<IndexView>> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_view(&self, view: Option<View>) {
+    pub(super) fn set_view(&self, view: Option<IndexView>) {
         let rows = view.as_ref().map_or(0, |view| view.generations.iter().map(|generation| generation.rows()).sum());
         self.overlay_rows.store(rows, Ordering::Release);
         let next = view.map(Arc::new);
@@ -88,7 +88,7 @@ impl Shared {
 
     /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
     /// which a new index would not mend: then the index is looked through first.
-    pub(super) fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
+    pub(super) fn search<T>(&self, part: impl FnOnce() -> Result<T, index::IndexError>) -> Result<T, SearchError> {
         match catch_unwind(AssertUnwindSafe(part)) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
@@ -107,7 +107,7 @@ impl Shared {
     }
 
     /// The index row of a stored version, with an open consent; none for a tombstone.
-    pub(super) fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
+    pub(super) fn row(&self, record: &VersionRecord) -> Result<Option<Row>, StoreError> {
         if record.row_bytes == 0 {
             return Ok(None);
         }
@@ -117,13 +117,13 @@ impl Shared {
     }
 
     /// Appends body and row.
-    pub(super) fn expand(&self, record: &Record, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(super) fn expand(&self, record: &VersionRecord, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let dictionary = self.store.dictionary(record.dictionary)?;
         body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
     }
 
     /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
-    pub(super) fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> Draft {
+    pub(super) fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> RecordDraft {
         let (number, dictionary) = self.store.current_dictionary();
         let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
         let (raw_bytes, row_bytes, frame) = match content {
@@ -134,6 +134,6 @@ impl Shared {
                 (bytes(tail), bytes(&row), frame)
             }
         };
-        Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
+        RecordDraft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::panics::caught;
-use super::store::{self, Error, Measured, record};
-use super::{Embedded, index};
+use super::store::{self, Measured, StoreError, record};
+use super::{Engine, index};
 use certificate::search::row_bytes;
 
 /// Everything that is counted and measured.
@@ -73,17 +73,17 @@ pub struct FileSize {
     pub bytes: u64,
 }
 
-impl Embedded {
+impl Engine {
     /// Counts and measures. Measuring the tables walks their pages, a table at a time: on a server with millions of certificates some
     /// seconds of reading.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn stats(&self) -> Result<Stats, Error> {
+    pub fn stats(&self) -> Result<Stats, StoreError> {
         self.shared.heed(self.counted())
     }
 
-    fn counted(&self) -> Result<Stats, Error> {
+    fn counted(&self) -> Result<Stats, StoreError> {
         let reader = self.shared.store.reader()?;
         let position = reader.position()?;
         let consents = reader.record_count(store::Records::Consent)?;
@@ -137,7 +137,7 @@ impl Embedded {
     }
 }
 
-impl Embedded {
+impl Engine {
     /// The index that searches use; of a folder that is only looked at, the one that lies there.
     fn index_at_hand(&self) -> Option<Arc<index::Snapshot>> {
         let shared = &self.shared;
@@ -146,7 +146,7 @@ impl Embedded {
         }
         // A damaged file may show as a panic as well as an error; a check tells more.
         let read = || match index::read(&shared.index_medium, &shared.index_folder, &shared.origin) {
-            index::Found::Whole(committed) => committed.snapshot().ok(),
+            index::IndexFolderState::Whole(committed) => committed.snapshot().ok(),
             _ => None,
         };
         caught(read).flatten().map(Arc::new)

@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Content, HistoryQuery, Who, Witness};
+use crate::{Actor, HistoryQuery, VersionContent, Witness};
 use certificate::search::class::Class;
 use certificate::search::filter::{ClassTest, Filter};
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Form, Term};
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::search::{Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};
@@ -36,16 +36,14 @@ struct Fixture {
     engine: Engine,
 }
 
-type Engine = Embedded;
-
-fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
+fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> EngineOptions {
     let (now, passed) = (now.clone(), now.clone());
-    Options {
+    EngineOptions {
         folder: folder.path().join("data"),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
         purpose: None,
-        names: Names(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
+        names: FolderNames(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
         witness: None,
         metrics: base::metrics::Metrics::new(),
@@ -59,38 +57,44 @@ impl Fixture {
     fn new() -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-        let engine = Embedded::open(options(&folder, &now)).unwrap();
+        let engine = Engine::open(options(&folder, &now)).unwrap();
         Fixture { folder, now, engine }
     }
 
     fn reopen(&mut self) {
         self.engine.close();
-        self.engine = Embedded::open(options(&self.folder, &self.now)).unwrap();
+        self.engine = Engine::open(options(&self.folder, &self.now)).unwrap();
     }
 
-    fn write(&self, write: Write) -> Result<Written, Refused> {
+    fn write(&self, write: Write) -> Result<AcknowledgedChange, RefusedChange> {
         self.engine.write(write).blocking_recv().unwrap()
     }
 
-    fn create(&self, state: State, subject: &str) -> Written {
+    fn create(&self, state: State, subject: &str) -> AcknowledgedChange {
         let content = content(Trigger::Create, state, subject);
         self.write(Write::Create { content, if_none_exist: None, rows: None }).unwrap()
     }
 
-    fn update(&self, id: Id, trigger: Trigger, state: State, subject: &str) -> Result<Written, Refused> {
+    fn update(
+        &self,
+        id: Id,
+        trigger: Trigger,
+        state: State,
+        subject: &str,
+    ) -> Result<AcknowledgedChange, RefusedChange> {
         let content = content(trigger, state, subject);
         self.write(Write::Update { id, content, if_match: None, base: None, rows: None })
     }
 
-    fn set_consent(&self, id: Id, consent: Consent) -> Result<Written, Refused> {
+    fn set_consent(&self, id: Id, consent: Consent) -> Result<AcknowledgedChange, RefusedChange> {
         let Consent { doctor, representative } = consent;
-        let who = Who { person: Some("47101010033".into()), ..Who::default() };
+        let who = Actor { person: Some("47101010033".into()), ..Actor::default() };
         let (doctor, representative) = (Some(doctor), Some(representative));
         self.write(Write::Consent { id, doctor, representative, who, rows: None })
     }
 
-    fn delete(&self, id: Id) -> Result<Written, Refused> {
-        self.write(Write::Delete { id, if_match: None, who: Who::default(), rows: None })
+    fn delete(&self, id: Id) -> Result<AcknowledgedChange, RefusedChange> {
+        self.write(Write::Delete { id, if_match: None, who: Actor::default(), rows: None })
     }
 
     /// Builds the index anew from the store.
@@ -102,7 +106,7 @@ impl Fixture {
 
     fn find(&self, filter: Filter) -> (u64, Vec<(u64, u32)>) {
         let sort = vec![Sort { key: SortKey::Id, descending: false }];
-        let query = Query { filter, sort, page: 1, count: 100 };
+        let query = EngineQuery { filter, sort, page: 1, count: 100 };
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         let page = loop {
             match self.engine.search(&query) {
@@ -123,7 +127,7 @@ impl Fixture {
     }
 }
 
-fn content(trigger: Trigger, state: State, subject: &str) -> Content {
+fn content(trigger: Trigger, state: State, subject: &str) -> VersionContent {
     let class = Class { state, profile: Profile::Driver, consent: Consent::default(), category: vec![], kind: vec![] };
     let row = Row {
         class: Arc::new(class),
@@ -138,18 +142,18 @@ fn content(trigger: Trigger, state: State, subject: &str) -> Content {
         (_, State::Draft) => Need::Preliminary,
         _ => Need::ChangeReason,
     };
-    Content {
+    VersionContent {
         trigger,
         brings,
         tail: format!("}},\"subject\":\"{subject}\"}}").into_bytes(),
         row,
-        who: Who::default(),
+        who: Actor::default(),
         subject: None,
     }
 }
 
 fn about(subject: &str) -> Term {
-    Term::new(Field::Subject, Form::Code, subject)
+    Term::new(Field::Subject, TermForm::Code, subject)
 }
 
 #[test]
@@ -176,9 +180,11 @@ fn a_deleted_draft_leaves_the_search_and_keeps_its_history() {
     let fixture = Fixture::new();
     let draft = fixture.create(State::Draft, "Patient/1");
     fixture.indexed();
-    let gone = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default(), rows: None }).unwrap();
+    let gone =
+        fixture.write(Write::Delete { id: draft.id, if_match: None, who: Actor::default(), rows: None }).unwrap();
     assert_eq!((gone.version.get(), gone.state, gone.changed), (2, State::Deleted, true));
-    let again = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default(), rows: None }).unwrap();
+    let again =
+        fixture.write(Write::Delete { id: draft.id, if_match: None, who: Actor::default(), rows: None }).unwrap();
     assert_eq!((again.version.get(), again.changed), (2, false));
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
     let query = HistoryQuery { id: Some(draft.id), since: None, at: None, page: 1, count: 10, hidden: None };
@@ -194,7 +200,9 @@ fn a_refused_change_changes_nothing() {
     let done = fixture.create(State::Completed, "Patient/1");
     let seq = fixture.engine.seq();
     let moved = fixture.update(done.id, Trigger::Update, State::Completed, "Patient/2");
-    assert!(matches!(moved, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::ElementFixed));
+    assert!(
+        matches!(moved, Err(RefusedChange::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::ElementFixed)
+    );
     assert!(fixture.update(done.id, Trigger::Update, State::Draft, "Patient/1").is_err());
     assert_eq!(fixture.engine.seq(), seq);
     assert_eq!(fixture.engine.current(done.id).unwrap().unwrap().version, Version::FIRST);
@@ -237,21 +245,21 @@ fn a_folder_keeps_the_names_it_was_made_with() {
     fixture.engine.close();
     let mut other = options(&fixture.folder, &fixture.now);
     other.names.0[0].1 = "https://example.ee".into();
-    assert!(matches!(Embedded::open(other), Err(Error::OtherNames { .. })));
+    assert!(matches!(Engine::open(other), Err(StoreError::OtherNames { .. })));
 }
 
 #[test]
 fn a_folder_from_before_a_name_was_a_setting_has_its_default_and_records_it() {
     let fixture = Fixture::new();
     fixture.engine.close();
-    let [(name, default)] = Names::UNRECORDED;
+    let [(name, default)] = FolderNames::UNRECORDED;
     let open = |value: &str| {
         let mut options = options(&fixture.folder, &fixture.now);
         options.names.0.push((name.to_owned(), value.to_owned()));
-        Embedded::open(options)
+        Engine::open(options)
     };
     let refused = |value| match open(value) {
-        Err(Error::OtherNames { name: told, stored, .. }) => {
+        Err(StoreError::OtherNames { name: told, stored, .. }) => {
             assert_eq!((told.as_str(), stored.as_str()), (name, default));
         }
         _ => panic!("{value} was taken"),
@@ -266,7 +274,7 @@ fn a_folder_from_before_a_name_was_a_setting_has_its_default_and_records_it() {
 #[test]
 fn a_folder_has_one_owner() {
     let fixture = Fixture::new();
-    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse(Some(_)))));
+    assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::InUse(Some(_)))));
 }
 
 #[test]
@@ -275,7 +283,7 @@ fn versions_out_of_the_order_of_their_times_come_in_the_order_of_their_times() {
     fixture.create(State::Draft, "Patient/1");
     let import = |id: u64, milliseconds: i64| {
         let content = content(Trigger::Create, State::Completed, "Patient/5");
-        Import {
+        ImportedVersion {
             id: Id::new(id).unwrap(),
             version: Version::FIRST,
             stamp: certificate::Stamp::at(milliseconds),
@@ -331,7 +339,7 @@ fn a_batch_that_was_stored_after_all_is_taken_in_with_its_classes() {
     // The commit's outcome is unknown: memory stands where it stood before.
     let open = super::overlay::Generation::default();
     shared.read_rows(before.1.index.at, before.2, 9).unwrap().into_iter().for_each(|row| open.push(&[], row));
-    shared.set_view(Some(View { generations: vec![Arc::new(open)], ..View::clone(&before.1) }));
+    shared.set_view(Some(IndexView { generations: vec![Arc::new(open)], ..IndexView::clone(&before.1) }));
     *shared.publishing() = before.0;
     shared.seq.store(before.2.0, Ordering::Release);
     assert_eq!(fixture.find(Filter::All(vec![])).0, 1);
@@ -404,7 +412,7 @@ fn a_condemned_index_is_replaced_while_writes_go_on() {
     const REBUILDS: u64 = 6;
     let fixture = Fixture::new();
     let engine = &fixture.engine;
-    let count = Query { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 0 };
+    let count = EngineQuery { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 0 };
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -444,7 +452,7 @@ fn an_import_cannot_use_up_the_ids() {
         let content = content(Trigger::Create, State::Completed, "Patient/5");
         let stamp = certificate::Stamp::at(1_600_000_000_000);
         let content = Some((content.tail, content.row));
-        Import { id: Id::new(id).unwrap(), version: Version::FIRST, stamp, state: State::Completed, content }
+        ImportedVersion { id: Id::new(id).unwrap(), version: Version::FIRST, stamp, state: State::Completed, content }
     };
     let max = crate::limits::IMPORT_ID_MAX;
     let versions = vec![import(u64::MAX), import(max + 1), import(max)];

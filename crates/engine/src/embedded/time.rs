@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::known_time::Now;
-use super::store::{Error, Position};
+use super::known_time::ChangeTime;
+use super::store::{StoreError, StorePosition};
 use super::writer::Job;
-use super::{Embedded, Refused, Shared};
+use super::{Engine, EngineShared, RefusedChange};
 use crate::{ClockDecision, ClockEvent, ClockProblem, ClockReading, ClockState};
 use base::log::event;
 use certificate::Stamp;
 
-impl Embedded {
+impl Engine {
     /// How the clock is, and whether changes are taken.
     pub fn clock(&self) -> ClockState {
         let now = self.shared.clocks();
@@ -30,14 +30,14 @@ impl Embedded {
     }
 
     /// Hands a decision of an operator about the clock over. The answer comes when it is durable and holds.
-    pub fn decide_clock(&self, decision: ClockDecision) -> oneshot::Receiver<Result<(), Refused>> {
+    pub fn decide_clock(&self, decision: ClockDecision) -> oneshot::Receiver<Result<(), RefusedChange>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::Clock { decision, answer });
         receiver
     }
 }
 
-impl Shared {
+impl EngineShared {
     /// Reads both clocks.
     pub(super) fn clocks(&self) -> ClockReading {
         ClockReading { at: (self.clock)(), elapsed: (self.elapsed)() }
@@ -47,18 +47,18 @@ impl Shared {
     ///
     /// # Errors
     /// The clock is not believed.
-    pub(super) fn now(&self, newest: i64) -> Result<Now, ClockProblem> {
+    pub(super) fn now(&self, newest: i64) -> Result<ChangeTime, ClockProblem> {
         let now = self.clocks();
         let mut known = self.time.lock();
         let stamp = Stamp::at(known.stamp(now, newest)?);
-        Ok(Now { at: now.at, stamp, is_accepted: known.guard.is_accepted(now, newest) })
+        Ok(ChangeTime { at: now.at, stamp, is_accepted: known.guard.is_accepted(now, newest) })
     }
 
     /// Takes over how far the time has come, and what was decided about the clock: after the commit. The acceptance goes as far where one
     /// is given.
     pub(super) fn note_time(
         &self,
-        position: &Position,
+        position: &StorePosition,
         decided: &[(ClockDecision, ClockReading)],
         accepted: Option<i64>,
     ) {
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// Takes over how far the time has come in a store that was opened again: a batch that failed may be stored after all.
-    pub(super) fn note_time_of_store(&self, position: &Position) -> Result<(), Error> {
+    pub(super) fn note_time_of_store(&self, position: &StorePosition) -> Result<(), StoreError> {
         let accepted = self.store.reader()?.clock_accepted()?;
         let now = self.clocks();
         let mut known = self.time.lock();

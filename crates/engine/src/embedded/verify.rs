@@ -13,14 +13,14 @@ mod patients;
 mod small;
 mod versions;
 
-use findings::Findings;
-pub use findings::{Problem, Verified, Verifying};
-use indexed::Indexed;
+use findings::VerifyFindings;
+pub use findings::{VerifyProblem, VerifyReport, Verifying};
+use indexed::IndexComparison;
 
 use super::classes::Classes;
 use super::panics::caught;
-use super::store::{Error, FORMAT, Position, Reader, Records};
-use super::{Embedded, Shared};
+use super::store::{FORMAT, Records, StoreError, StorePosition, StoreReader};
+use super::{Engine, EngineShared};
 use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 use crate::{ClockReset, DAMAGED};
 use certificate::{Names, Seq};
@@ -31,10 +31,10 @@ const VERIFY_STEPS: u64 = 1024;
 
 /// What a check knows of its beginning, and what it found.
 struct Check<'c> {
-    shared: &'c Shared,
+    shared: &'c EngineShared,
     names: &'c Names,
     start: Start,
-    found: Findings,
+    found: VerifyFindings,
     report: &'c mut dyn FnMut(&Verifying),
 }
 
@@ -44,7 +44,7 @@ struct Start {
     seq: Seq,
     /// The last change of patients.
     patient_change: u64,
-    position: Position,
+    position: StorePosition,
     /// Current certificates by class.
     counters: Vec<(u32, u64)>,
     /// Rows of the table of times.
@@ -69,12 +69,12 @@ impl Start {
     }
 }
 
-impl Embedded {
-    /// Checks everything, and changes nothing. Of a folder that is [looked at](Embedded::look) the file's own structure is checked too.
+impl Engine {
+    /// Checks everything, and changes nothing. Of a folder that is [looked at](Engine::look) the file's own structure is checked too.
     ///
     /// # Errors
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
-    pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
+    pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<VerifyReport, StoreError> {
         let verified = self.shared.heed(self.verified(names, report))?;
         let others = || verified.problems.iter().find(|problem| problem.part != "index");
         // A file that is gone is told by the health as that.
@@ -90,8 +90,8 @@ impl Embedded {
         Ok(verified)
     }
 
-    fn verified(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
-        let mut found = Findings::default();
+    fn verified(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<VerifyReport, StoreError> {
+        let mut found = VerifyFindings::default();
         if let Err(gone) = self.shared.store.expect_in_place() {
             found.tell("file", &gone.to_string());
         }
@@ -104,7 +104,7 @@ impl Embedded {
                 Some(Ok(false)) => {
                     found.tell("file", "its pages do not hold together; opening it to serve mends what can be mended");
                 }
-                Some(Err(Error::Damaged(problem))) => found.tell("file", &problem),
+                Some(Err(StoreError::Damaged(problem))) => found.tell("file", &problem),
                 Some(Err(error)) => return Err(error),
             }
         }
@@ -132,7 +132,7 @@ impl Embedded {
         drop(reader);
         let mut check = Check { shared: &self.shared, names, start, found, report };
         check.part("meta", Check::small)?;
-        let mut indexed = index.as_ref().and_then(|index| Indexed::read(index, &mut check.found));
+        let mut indexed = index.as_ref().and_then(|index| IndexComparison::read(index, &mut check.found));
         check.part("version", |check| check.versions(&classes, &mut indexed))?;
         if let Some(indexed) = &indexed {
             indexed.finish(&mut check.found);
@@ -148,14 +148,18 @@ impl Embedded {
 
 impl Check<'_> {
     /// Runs one part. What ends it early is told and keeps no other part from being looked at.
-    fn part(&mut self, name: &'static str, run: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+    fn part(
+        &mut self,
+        name: &'static str,
+        run: impl FnOnce(&mut Self) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         match caught(|| run(self)) {
             Some(Ok(())) => {}
             // A folder that is looked at is opened again by the next part.
-            Some(Err(Error::Reopening)) if self.shared.store.is_looked_at() => {
+            Some(Err(StoreError::Reopening)) if self.shared.store.is_looked_at() => {
                 self.found.tell(name, "it cannot be read to its end: the file system failed");
             }
-            Some(Err(Error::Reopening)) => return Err(Error::Reopening),
+            Some(Err(StoreError::Reopening)) => return Err(StoreError::Reopening),
             Some(Err(error)) => self.found.tell(name, &format!("it cannot be read to its end: {error}")),
             None => self.found.tell(name, "it cannot be read to its end: reading it panicked"),
         }
@@ -185,8 +189,8 @@ impl Check<'_> {
         records: Records,
         name: &'static str,
         of: u64,
-        mut each: impl FnMut(&mut Self, &Reader, (u64, u32), &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut each: impl FnMut(&mut Self, &StoreReader, (u64, u32), &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let (mut at, mut done) = ((0, 0), 0);
         loop {
             self.at(name, done, of);
@@ -198,7 +202,7 @@ impl Check<'_> {
             match read {
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(()),
-                Err(Error::Damaged(problem)) => {
+                Err(StoreError::Damaged(problem)) => {
                     self.found.tell(name, &format!("behind number {} of id {}: {problem}", at.1, at.0));
                     match self.behind(records, at)? {
                         Some(next) => at = next,
@@ -212,28 +216,28 @@ impl Check<'_> {
 
     /// The first place behind a row from which a table can be read again; none when that is nowhere. Ids are tried one by one at first, as
     /// many as a page holds, and in growing steps behind them.
-    fn behind(&self, records: Records, at: (u64, u32)) -> Result<Option<(u64, u32)>, Error> {
+    fn behind(&self, records: Records, at: (u64, u32)) -> Result<Option<(u64, u32)>, StoreError> {
         let mut ids = 0u64;
         loop {
             let from = if ids == 0 { at } else { (at.0.saturating_add(ids), 0) };
             match self.reader()?.bare_records(records, from, 1, |_, _| Ok(())) {
                 Ok(Some(_)) => return Ok(Some(from)),
                 Ok(None) => return Ok(None),
-                Err(Error::Damaged(_)) if from.0 < u64::MAX => {}
-                Err(Error::Damaged(_)) => return Ok(None),
+                Err(StoreError::Damaged(_)) if from.0 < u64::MAX => {}
+                Err(StoreError::Damaged(_)) => return Ok(None),
                 Err(error) => return Err(error),
             }
             ids = if ids < VERIFY_STEPS { ids + 1 } else { ids.saturating_mul(2) };
         }
     }
 
-    fn reader(&self) -> Result<std::sync::Arc<Reader>, Error> {
+    fn reader(&self) -> Result<std::sync::Arc<StoreReader>, StoreError> {
         self.shared.store.reader()
     }
 }
 
 /// The classes, as far as they can be read. One that cannot is told, and no row has it.
-fn classes(reader: &Reader, found: &mut Findings) -> Result<Classes, Error> {
+fn classes(reader: &StoreReader, found: &mut VerifyFindings) -> Result<Classes, StoreError> {
     let stored = found.readable("class", reader.bare_classes())?.unwrap_or_default();
     for (at, (number, _)) in (0..).zip(&stored) {
         if *number != at {

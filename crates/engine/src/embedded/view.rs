@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::classes::Classes;
 use super::counters::Counters;
-use super::index::{self, Candidate, OrderBy, Plan, Snapshot, Test};
-use super::overlay::{Entry, Generation, Numbered};
+use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot, Test};
+use super::overlay::{Generation, Numbered, OverlayEntry};
 use super::predicate::Predicate;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::term::Term;
-use certificate::search::{Hit, Page, Query, Sort, SortKey};
+use certificate::search::{EngineQuery, Hit, SearchPage, Sort, SortKey};
 use certificate::{Id, Seq};
 
 /// Rows from which a count is worth remembering: about 50 µs of work.
@@ -21,7 +21,7 @@ const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 
 /// The index at its checkpoint, and every change since up to `seq`.
 #[derive(Clone)]
-pub(super) struct View {
+pub(super) struct IndexView {
     pub index: Arc<Snapshot>,
     /// Generations from the oldest; all their entries lie behind the checkpoint.
     pub generations: Vec<Arc<Generation>>,
@@ -35,7 +35,7 @@ pub(super) struct View {
 pub(super) struct Planned {
     predicate: Predicate,
     total: Total,
-    way: Way,
+    way: SearchPath,
     /// Rows to look at, roughly.
     pub rows: u64,
 }
@@ -50,9 +50,9 @@ enum Total {
     Unknown,
 }
 
-enum Way {
+enum SearchPath {
     /// By what the most selective part brings, segment by segment.
-    Driven(Vec<Plan>),
+    Driven(Vec<SegmentPlan>),
     /// In sort order, all segments together. The total must be known.
     Merged(Vec<Test>),
 }
@@ -60,9 +60,9 @@ enum Way {
 /// A condition on classes drives when fewer than one certificate in so many meets it.
 const FEW_SHARE: u64 = 64;
 
-impl View {
+impl IndexView {
     /// Plans a search.
-    pub(super) fn plan(&self, query: &Query) -> Result<Planned, index::Error> {
+    pub(super) fn plan(&self, query: &EngineQuery) -> Result<Planned, index::IndexError> {
         let predicate = Predicate::new(&query.filter, &self.classes);
         let total = match &predicate {
             Predicate::Always => Total::Exact(self.counters.all()),
@@ -77,7 +77,7 @@ impl View {
     }
 
     /// The total of a condition that classes decide but for an exception, where few rows are left to ask.
-    fn by_classes(&self, query: &Query, predicate: &Predicate) -> Result<Option<u64>, index::Error> {
+    fn by_classes(&self, query: &EngineQuery, predicate: &Predicate) -> Result<Option<u64>, index::IndexError> {
         let Some((whole, left)) = predicate.by_classes() else { return Ok(None) };
         let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
@@ -87,7 +87,7 @@ impl View {
         }
         let plans = segments.iter().map(|segment| index::plan(&left, segment, &few)).collect::<Result<_, _>>()?;
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
-        let (count, _) = self.walk(Way::Driven(plans), &order, 0)?;
+        let (count, _) = self.walk(SearchPath::Driven(plans), &order, 0)?;
         let mut share = 0;
         self.each_entry(&query.filter, &mut |entry| {
             let meets = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
@@ -102,7 +102,7 @@ impl View {
         self.counters.sum(table) <= self.counters.all() / FEW_SHARE
     }
 
-    fn plan_with(&self, query: &Query, predicate: Predicate, total: Total) -> Result<Planned, index::Error> {
+    fn plan_with(&self, query: &EngineQuery, predicate: Predicate, total: Total) -> Result<Planned, index::IndexError> {
         let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
         if let Total::Exact(known) | Total::Index(known) = total {
@@ -118,25 +118,25 @@ impl View {
                 // An order that nobody asked for yet is made from all documents first.
                 let unmade = segments.iter().filter(|segment| take > 0 && !segment.columns.arrays.has(&query.sort));
                 let rows = walked.saturating_add(unmade.map(|segment| u64::from(segment.max_doc())).sum());
-                return Ok(Planned { predicate, total, way: Way::Merged(tests), rows });
+                return Ok(Planned { predicate, total, way: SearchPath::Merged(tests), rows });
             }
         }
-        let plans: Vec<Plan> =
+        let plans: Vec<SegmentPlan> =
             segments.iter().map(|segment| index::plan(&predicate, segment, &few)).collect::<Result<_, _>>()?;
         let rows = plans.iter().map(|plan| plan.rows).sum();
-        Ok(Planned { predicate, total, way: Way::Driven(plans), rows })
+        Ok(Planned { predicate, total, way: SearchPath::Driven(plans), rows })
     }
 
     /// Every way there is to run a search.
     #[cfg(test)]
-    pub(super) fn every_plan(&self, query: &Query) -> Vec<Planned> {
+    pub(super) fn every_plan(&self, query: &EngineQuery) -> Vec<Planned> {
         let predicate = || Predicate::new(&query.filter, &self.classes);
-        let driven = |few: bool| -> Way {
+        let driven = |few: bool| -> SearchPath {
             let plan = |segment| index::plan(&predicate(), segment, &|_| few).unwrap();
-            Way::Driven(self.index.segments.iter().map(plan).collect())
+            SearchPath::Driven(self.index.segments.iter().map(plan).collect())
         };
         let test = |segment| Test::new(&predicate(), segment).unwrap();
-        let merged = || Way::Merged(self.index.segments.iter().map(test).collect());
+        let merged = || SearchPath::Merged(self.index.segments.iter().map(test).collect());
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
         let count = Total::Index(self.walk(driven(false), &order, 0).unwrap().0);
         let planned = |total, way| Planned { predicate: predicate(), total, way, rows: 0 };
@@ -154,7 +154,7 @@ impl View {
     }
 
     /// Runs a search as it was planned. Total and page are of the moment `seq`.
-    pub(super) fn run(&self, query: &Query, planned: Planned) -> Result<Page, index::Error> {
+    pub(super) fn run(&self, query: &EngineQuery, planned: Planned) -> Result<SearchPage, index::IndexError> {
         let Planned { predicate, total, way, rows } = planned;
         let (skip, take) = page(query);
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
@@ -186,7 +186,7 @@ impl View {
         if take == 0 || left == 0 {
             return Ok(self.page(total, Vec::new()));
         }
-        let Way::Merged(tests) = way else {
+        let SearchPath::Merged(tests) = way else {
             let (_, mut candidates) = self.walk(way, &order, reach(query))?;
             candidates.extend(overlay.newest);
             return Ok(self.page(total, page_of(candidates, &order, skip, take)));
@@ -205,8 +205,8 @@ impl View {
     }
 
     /// How many rows of the index meet the plans, and the first of them; unordered.
-    fn walk(&self, way: Way, order: &OrderBy, first: usize) -> Result<(u64, Vec<Candidate>), index::Error> {
-        let Way::Driven(plans) = way else {
+    fn walk(&self, way: SearchPath, order: &OrderBy, first: usize) -> Result<(u64, Vec<Candidate>), index::IndexError> {
+        let SearchPath::Driven(plans) = way else {
             unreachable!("segments are walked together only where the total is known, and then elsewhere")
         };
         let (mut count, mut candidates) = (0, Vec::new());
@@ -223,24 +223,29 @@ impl View {
         self.generations.iter().any(|generation| generation.touches(id, self.seq))
     }
 
-    fn page(&self, total: i64, hits: Vec<Hit>) -> Page {
-        Page { total: u64::try_from(total).expect("no view counts less than nothing"), hits, at: self.seq }
+    fn page(&self, total: i64, hits: Vec<Hit>) -> SearchPage {
+        SearchPage { total: u64::try_from(total).expect("no view counts less than nothing"), hits, at: self.seq }
     }
 
     /// Current certificates that carry a term and lie within `rows`, with the row of the moment `seq`: at most `max` of them.
-    pub(super) fn with_term(&self, term: &Term, rows: Option<&Filter>, max: u32) -> Result<Vec<Hit>, index::Error> {
+    pub(super) fn with_term(
+        &self,
+        term: &Term,
+        rows: Option<&Filter>,
+        max: u32,
+    ) -> Result<Vec<Hit>, index::IndexError> {
         let sort = vec![Sort { key: SortKey::Id, descending: false }];
         let term = Filter::Term(term.clone());
         let filter = match rows {
             Some(rows) => Filter::All(vec![term, rows.clone()]),
             None => term,
         };
-        let query = Query { filter, sort, page: 1, count: max };
+        let query = EngineQuery { filter, sort, page: 1, count: max };
         Ok(self.run(&query, self.plan(&query)?)?.hits)
     }
 
     /// What the overlay has of a search.
-    fn overlay(&self, query: &Query, predicate: &Predicate, order: &OrderBy) -> Overlay {
+    fn overlay(&self, query: &EngineQuery, predicate: &Predicate, order: &OrderBy) -> Overlay {
         let mut overlay = Overlay::default();
         self.each_entry(&query.filter, &mut |entry| {
             let new = entry.new.as_ref().filter(|row| predicate.matches(entry.id, row));
@@ -258,14 +263,14 @@ impl View {
     }
 
     /// Entries that can matter to a filter: those of its most selective terms or ids, or all.
-    fn each_entry<'v>(&'v self, filter: &Filter, each: &mut dyn FnMut(&'v Entry)) {
+    fn each_entry<'v>(&'v self, filter: &Filter, each: &mut dyn FnMut(&'v OverlayEntry)) {
         for generation in self.generations.iter().filter(|generation| generation.len() > 0) {
             match narrow(filter) {
                 Some(Narrow::Terms(terms)) if terms.len() == 1 => {
                     generation.with_term(terms[0], self.seq).for_each(&mut *each);
                 }
                 Some(Narrow::Terms(terms)) => {
-                    let mut entries: Vec<&Entry> =
+                    let mut entries: Vec<&OverlayEntry> =
                         terms.iter().flat_map(|term| generation.with_term(term, self.seq)).collect();
                     entries.sort_unstable_by_key(|entry| entry.seq);
                     entries.dedup_by_key(|entry| entry.seq);
@@ -281,13 +286,13 @@ impl View {
 }
 
 /// Rows before the page and rows of it.
-fn page(query: &Query) -> (u64, u64) {
+fn page(query: &EngineQuery) -> (u64, u64) {
     let count = u64::from(query.count);
     (query.page.saturating_sub(1).saturating_mul(count), count)
 }
 
 /// How many rows the page reaches to.
-fn reach(query: &Query) -> usize {
+fn reach(query: &EngineQuery) -> usize {
     let (skip, take) = page(query);
     if take == 0 { 0 } else { usize::try_from(skip.saturating_add(take)).unwrap_or(usize::MAX) }
 }
@@ -356,10 +361,10 @@ pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>>
 mod tests {
     use super::*;
     use certificate::State;
-    use certificate::search::term::{Field, Form};
+    use certificate::search::term::{Field, TermForm};
 
     fn term(value: &str) -> Filter {
-        Filter::Term(Term::new(Field::Subject, Form::Code, value))
+        Filter::Term(Term::new(Field::Subject, TermForm::Code, value))
     }
 
     fn ids(ids: &[u64]) -> Filter {
@@ -380,7 +385,7 @@ mod tests {
 
     #[test]
     fn the_overlay_is_asked_by_what_every_match_must_have() {
-        let present = Filter::Term(Term::new(Field::Subject, Form::Present, ""));
+        let present = Filter::Term(Term::new(Field::Subject, TermForm::Present, ""));
         let draft = Filter::Class(certificate::search::filter::ClassTest::State(State::Draft));
         for (filter, expected) in [
             (term("a"), "a"),

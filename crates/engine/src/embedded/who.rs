@@ -1,30 +1,30 @@
 //! Who acted, as fields of a record: each only where it is known.
 
-use super::store::Error;
-use super::store::record::{Fields, Tag, push_field};
-use crate::{Particulars, Who};
+use super::store::StoreError;
+use super::store::record::{FieldTag, RecordFields, push_field};
+use crate::{Actor, Particulars};
 
 /// Appends the fields.
-pub fn encode(who: &Who, out: &mut Vec<u8>) {
+pub fn encode(who: &Actor, out: &mut Vec<u8>) {
     let parts = [
-        (Tag::Person, &who.person),
-        (Tag::Role, &who.role),
-        (Tag::Organization, &who.organization),
-        (Tag::XRoadId, &who.x_road_id),
-        (Tag::Trace, &who.trace),
+        (FieldTag::Person, &who.person),
+        (FieldTag::Role, &who.role),
+        (FieldTag::Organization, &who.organization),
+        (FieldTag::XRoadId, &who.x_road_id),
+        (FieldTag::Trace, &who.trace),
     ];
     let more = who.particulars.iter().flat_map(|more| {
         [
-            (Tag::GivenName, &more.given_name),
-            (Tag::FamilyName, &more.family_name),
-            (Tag::RepresentedParty, &more.represented_party),
-            (Tag::Session, &more.session),
-            (Tag::Address, &more.address),
-            (Tag::XRoadClient, &more.x_road_client),
-            (Tag::XRoadIssue, &more.x_road_issue),
-            (Tag::XRoadUserid, &more.x_road_userid),
-            (Tag::XRoadDropped, &more.x_road_dropped),
-            (Tag::Application, &more.application),
+            (FieldTag::GivenName, &more.given_name),
+            (FieldTag::FamilyName, &more.family_name),
+            (FieldTag::RepresentedParty, &more.represented_party),
+            (FieldTag::Session, &more.session),
+            (FieldTag::Address, &more.address),
+            (FieldTag::XRoadClient, &more.x_road_client),
+            (FieldTag::XRoadIssue, &more.x_road_issue),
+            (FieldTag::XRoadUserid, &more.x_road_userid),
+            (FieldTag::XRoadDropped, &more.x_road_dropped),
+            (FieldTag::Application, &more.application),
         ]
     });
     for (tag, value) in parts.into_iter().chain(more) {
@@ -38,29 +38,29 @@ pub fn encode(who: &Who, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// `Damaged` when the fields are none, or no text.
-pub fn decode(fields: Fields) -> Result<Who, Error> {
-    let text = |tag: Tag| -> Result<Option<String>, Error> {
+pub fn decode(fields: RecordFields) -> Result<Actor, StoreError> {
+    let text = |tag: FieldTag| -> Result<Option<String>, StoreError> {
         let text = fields.get(tag)?.map(|bytes| String::from_utf8(bytes.to_vec()));
-        text.transpose().map_err(|_| Error::Damaged("a field of a record is no text".into()))
+        text.transpose().map_err(|_| StoreError::Damaged("a field of a record is no text".into()))
     };
     let particulars = Particulars {
-        given_name: text(Tag::GivenName)?,
-        family_name: text(Tag::FamilyName)?,
-        represented_party: text(Tag::RepresentedParty)?,
-        session: text(Tag::Session)?,
-        address: text(Tag::Address)?,
-        x_road_client: text(Tag::XRoadClient)?,
-        x_road_issue: text(Tag::XRoadIssue)?,
-        x_road_userid: text(Tag::XRoadUserid)?,
-        x_road_dropped: text(Tag::XRoadDropped)?,
-        application: text(Tag::Application)?,
+        given_name: text(FieldTag::GivenName)?,
+        family_name: text(FieldTag::FamilyName)?,
+        represented_party: text(FieldTag::RepresentedParty)?,
+        session: text(FieldTag::Session)?,
+        address: text(FieldTag::Address)?,
+        x_road_client: text(FieldTag::XRoadClient)?,
+        x_road_issue: text(FieldTag::XRoadIssue)?,
+        x_road_userid: text(FieldTag::XRoadUserid)?,
+        x_road_dropped: text(FieldTag::XRoadDropped)?,
+        application: text(FieldTag::Application)?,
     };
-    Ok(Who {
-        person: text(Tag::Person)?,
-        role: text(Tag::Role)?,
-        organization: text(Tag::Organization)?,
-        x_road_id: text(Tag::XRoadId)?,
-        trace: text(Tag::Trace)?,
+    Ok(Actor {
+        person: text(FieldTag::Person)?,
+        role: text(FieldTag::Role)?,
+        organization: text(FieldTag::Organization)?,
+        x_road_id: text(FieldTag::XRoadId)?,
+        trace: text(FieldTag::Trace)?,
         particulars: (particulars != Particulars::default()).then(|| Box::new(particulars)),
     })
 }
@@ -84,7 +84,7 @@ mod tests {
             x_road_dropped: known("x-road-id"),
             application: known("a"),
         };
-        let whole = Who {
+        let whole = Actor {
             person: known("37605030299"),
             role: known("doctor"),
             organization: known("90000001"),
@@ -92,13 +92,13 @@ mod tests {
             trace: known("t"),
             particulars: Some(Box::new(particulars)),
         };
-        for who in [whole.clone(), Who { particulars: None, ..whole }, Who::default()] {
+        for who in [whole.clone(), Actor { particulars: None, ..whole }, Actor::default()] {
             let mut bytes = Vec::new();
             encode(&who, &mut bytes);
-            assert_eq!(decode(Fields(&bytes)).unwrap(), who);
+            assert_eq!(decode(RecordFields(&bytes)).unwrap(), who);
         }
         let mut nobody = Vec::new();
-        encode(&Who::default(), &mut nobody);
+        encode(&Actor::default(), &mut nobody);
         assert!(nobody.is_empty());
     }
 }

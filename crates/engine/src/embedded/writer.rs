@@ -16,8 +16,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::counters;
-use super::store::{Batch, Commit, Error, Position};
-use super::{Refused, Shared};
+use super::store::{Batch, CommitNeed, StoreError, StorePosition};
+use super::{EngineShared, RefusedChange};
 use crate::limits::OVERLAY_ROWS_MAX;
 use crate::{ClockDecision, ClockProblem, ClockReset};
 use base::log::event;
@@ -26,8 +26,8 @@ use certificate::Stamp;
 use decided::Decided;
 pub(super) use job::{Job, Prepared};
 use job::{Reply, keep};
-pub(super) use pending::{Failed, Stored, Writer};
-use pending::{Made, Newest, Pending};
+use pending::{BatchNewest, Made, Pending};
+pub(super) use pending::{FailedBatch, SteppedWriter, StoredBatch};
 
 /// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
 const BATCH_JOBS_MAX: usize = 512;
@@ -36,17 +36,17 @@ const BATCH_JOBS_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Starts the writer's thread. It ends when the queue does.
-pub(super) fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(mut writer: SteppedWriter, queue: Receiver<Job>) -> Result<JoinHandle<()>, StoreError> {
     let thread = thread::Builder::new().name("hcert-writer".into());
-    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Limits(threads::refused(&error)))
+    thread.spawn(move || writer.run(&queue)).map_err(|error| StoreError::Limits(threads::refused(&error)))
 }
 
 /// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
-impl Writer {
-    pub(super) fn new(shared: &Arc<Shared>, position: Position) -> Writer {
-        Writer { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
+impl SteppedWriter {
+    pub(super) fn new(shared: &Arc<EngineShared>, position: StorePosition) -> SteppedWriter {
+        SteppedWriter { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
     }
 
     fn run(&mut self, queue: &Receiver<Job>) {
@@ -136,7 +136,7 @@ impl Writer {
     ///
     /// # Errors
     /// The store failed. Whether the batch is in it is known when it is open again.
-    pub(super) fn commit(&self, jobs: Vec<Job>) -> Result<Stored, Failed> {
+    pub(super) fn commit(&self, jobs: Vec<Job>) -> Result<StoredBatch, FailedBatch> {
         let mut pending = Pending {
             position: self.position,
             entries: Vec::new(),
@@ -166,7 +166,7 @@ impl Writer {
                 && !pending.audit_head_moved
                 && !pending.patients_changed
                 && pending.clock.is_empty();
-            let Position { seq, milliseconds, last, .. } = pending.position;
+            let StorePosition { seq, milliseconds, last, .. } = pending.position;
             if !nothing && milliseconds != last {
                 batch.remember_latest_stamp(seq, milliseconds)?;
             }
@@ -174,28 +174,28 @@ impl Writer {
                 batch.accept_clock(accepted)?;
             }
             decided = (!nothing).then(Instant::now);
-            Ok(((), if nothing { Commit::No } else { Commit::Yes }))
+            Ok(((), if nothing { CommitNeed::No } else { CommitNeed::Yes }))
         });
         match outcome {
             Ok(()) => {
                 if let Some(decided) = decided {
                     self.shared.metrics.work.committed(decided.elapsed());
                 }
-                Ok(Stored { pending, replies, later })
+                Ok(StoredBatch { pending, replies, later })
             }
             Err(error) => {
                 // That the file is gone was logged once, and nothing mends it.
-                if !matches!(error, Error::Gone) {
+                if !matches!(error, StoreError::Gone) {
                     event!(STORE_NOT_WRITTEN, error = %error);
                 }
-                if let Error::Damaged(_) = error {
+                if let StoreError::Damaged(_) = error {
                     self.shared.note_damage(&error.to_string());
                 }
                 self.shared.metrics.work.commit_failed();
                 if self.shared.store.has_failed() {
                     self.shared.note_trouble(error.to_string());
                 }
-                Err(Failed { error: Arc::new(error), replies, jobs: later.into_iter().chain(jobs).collect() })
+                Err(FailedBatch { error: Arc::new(error), replies, jobs: later.into_iter().chain(jobs).collect() })
             }
         }
     }
@@ -208,7 +208,7 @@ impl Writer {
         pending: &mut Pending,
         job: Job,
         replies: &mut Vec<Reply>,
-    ) -> Result<Option<Job>, Error> {
+    ) -> Result<Option<Job>, StoreError> {
         if let Job::Clock { decision, answer } = job {
             let done = self.decide_clock(batch, pending, decision);
             return keep(replies, done, |()| Reply::Done(answer), ()).map(|()| None);
@@ -224,7 +224,7 @@ impl Writer {
                     Ok(Decided::Now(result)) => Ok(result),
                     Err(error) => Err(error),
                 };
-                keep(replies, done, |result| Reply::Write(answer, result), Err(Refused::Closed))
+                keep(replies, done, |result| Reply::Write(answer, result), Err(RefusedChange::Closed))
             }
             Job::Import { versions, answer } => {
                 let now = match self.shared.now(pending.position.milliseconds) {
@@ -276,7 +276,12 @@ impl Writer {
     }
 
     /// Stores what an operator decides about the clock. It holds from the end of the batch on.
-    fn decide_clock(&self, batch: &mut Batch, pending: &mut Pending, decision: ClockDecision) -> Result<(), Error> {
+    fn decide_clock(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        decision: ClockDecision,
+    ) -> Result<(), StoreError> {
         let now = self.shared.clocks();
         let position = &mut pending.position;
         match decision {
@@ -304,7 +309,7 @@ impl Writer {
     }
 
     /// Makes what was committed visible and tells the witness: after the commit, before the answers.
-    pub(super) fn publish(&mut self, stored: &mut Stored) {
+    pub(super) fn publish(&mut self, stored: &mut StoredBatch) {
         let pending = &mut stored.pending;
         self.shared.link(std::mem::take(&mut pending.links));
         let (entries, classes) = (std::mem::take(&mut pending.entries), pending.classes.take());
@@ -322,12 +327,12 @@ impl Writer {
 
     /// Opens the store again, with back-off; whoever waits meanwhile is told so. Gives back who waited first, when nothing was to wait for.
     fn reopen(&mut self, queue: &Receiver<Job>, mut first: Option<Job>) -> Option<Job> {
-        let refused = Arc::new(Error::Reopening);
+        let refused = Arc::new(StoreError::Reopening);
         let mut pause = Duration::from_millis(10);
         loop {
             // What is read may be as damaged as what failed, and a panic here would end the thread.
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_reopen()));
-            match tried.unwrap_or_else(|_| Err(Error::Damaged("opening it again panicked".into()))) {
+            match tried.unwrap_or_else(|_| Err(StoreError::Damaged("opening it again panicked".into()))) {
                 Ok(()) => return first,
                 Err(error) => {
                     event!(STORE_NOT_OPEN, error = %error);
@@ -337,7 +342,9 @@ impl Writer {
             let until = Instant::now() + pause;
             loop {
                 if let Some(first) = first.take() {
-                    self.take(first, queue).into_iter().for_each(|job| job.refuse(Refused::Store(refused.clone())));
+                    self.take(first, queue)
+                        .into_iter()
+                        .for_each(|job| job.refuse(RefusedChange::Store(refused.clone())));
                 }
                 first = match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(job) => Some(job),
@@ -351,7 +358,7 @@ impl Writer {
     }
 
     /// Opens the store again, and takes in what a batch that failed has stored after all.
-    pub(super) fn try_reopen(&mut self) -> Result<(), Error> {
+    pub(super) fn try_reopen(&mut self) -> Result<(), StoreError> {
         let stands = self.shared.store.reopen()?;
         self.shared.read_links()?;
         let missed = match self.shared.witness {
@@ -374,6 +381,6 @@ impl Writer {
 
 /// Refuses a job while the clock is not believed; it does not come back.
 fn refuse(job: Job, problem: ClockProblem) -> Option<Job> {
-    job.refuse(Refused::Clock(problem));
+    job.refuse(RefusedChange::Clock(problem));
     None
 }

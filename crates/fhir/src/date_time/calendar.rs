@@ -17,7 +17,7 @@ pub(super) struct Date {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Clock {
+pub(super) struct TimeOfDay {
     pub hour: i64,
     pub minute: i64,
     pub second: i64,
@@ -60,19 +60,19 @@ pub(super) fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Date and clock of seconds since 1970-01-01 on some clock; nothing outside the years 1 to 9999, which four digits can show.
-pub(super) fn civil(seconds: i64) -> Option<(Date, Clock)> {
+pub(super) fn civil(seconds: i64) -> Option<(Date, TimeOfDay)> {
     let (date, clock) = civil_unbounded(seconds);
     (1..=9999).contains(&date.year).then_some((date, clock))
 }
 
 /// As [`civil`], for moments that lie in range, or whose year the caller looks at.
-pub(super) fn civil_unbounded(seconds: i64) -> (Date, Clock) {
+pub(super) fn civil_unbounded(seconds: i64) -> (Date, TimeOfDay) {
     let rest = seconds.rem_euclid(DAY);
-    (date(seconds.div_euclid(DAY)), Clock { hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 })
+    (date(seconds.div_euclid(DAY)), TimeOfDay { hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 })
 }
 
 /// `2025-03-30T10:15`
-pub(super) fn write_minute(out: &mut Vec<u8>, date: Date, clock: Clock) {
+pub(super) fn write_minute(out: &mut Vec<u8>, date: Date, clock: TimeOfDay) {
     write_two(out, date.year.div_euclid(100).rem_euclid(100));
     write_two(out, date.year.rem_euclid(100));
     out.push(b'-');

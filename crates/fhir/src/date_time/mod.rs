@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub use http_date::{http_date, parse_http_date};
 use tallinn::{midnight, offset_at};
 pub use text::TimeError;
-use text::{Text, Time};
+use text::{ClockTime, DateText};
 
 /// A span of time, milliseconds since 1970 UTC, both ends part of it. An open end is `i64::MIN` or `i64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,8 +25,8 @@ pub struct Span {
 /// Reads a FHIR date or dateTime of any precision (`2025`, `2025-03`, `2025-03-30`, `2025-03-30T10:00:00.5+02:00`) as the time
 /// it covers: whole Tallinn days, a whole second, or with a fraction the millisecond that holds it.
 pub fn span(text: &str) -> Result<Span, TimeError> {
-    match Text::parse(text)? {
-        Text { time: Some(Time { whole_minute: true, .. }), .. } => Err(TimeError::Malformed),
+    match DateText::parse(text)? {
+        DateText { time: Some(ClockTime { whole_minute: true, .. }), .. } => Err(TimeError::Malformed),
         parsed => covered(&parsed),
     }
 }
@@ -35,10 +35,10 @@ pub fn span(text: &str) -> Result<Span, TimeError> {
 ///
 /// Source: FHIR R5 `search.html#date`.
 pub fn search_span(text: &str) -> Result<Span, TimeError> {
-    covered(&Text::parse(text)?)
+    covered(&DateText::parse(text)?)
 }
 
-fn covered(text: &Text) -> Result<Span, TimeError> {
+fn covered(text: &DateText) -> Result<Span, TimeError> {
     let Some(time) = &text.time else {
         return Ok(Span { low: midnight(text.first_day), high: midnight(text.last_day + 1) - 1 });
     };
@@ -53,7 +53,7 @@ fn covered(text: &Text) -> Result<Span, TimeError> {
 /// A FHIR dateTime as answers show it: Europe/Tallinn with its offset, a zero fraction dropped. A date stays as it is, and so
 /// do the few hours after the year 9999 in Tallinn, which FHIR has no digits for. A text that needs no change is borrowed.
 pub fn normalise(text: &str) -> Result<Cow<'_, str>, TimeError> {
-    let parsed = Text::parse(text)?;
+    let parsed = DateText::parse(text)?;
     let Some(time) = &parsed.time else { return Ok(Cow::Borrowed(text)) };
     if time.whole_minute {
         return Err(TimeError::Malformed);
@@ -80,20 +80,20 @@ pub fn normalise(text: &str) -> Result<Cow<'_, str>, TimeError> {
 
 /// As [`normalise`], for an instant: date, time and offset must be there.
 pub fn normalise_instant(text: &str) -> Result<Cow<'_, str>, TimeError> {
-    match Text::parse(text)?.time {
-        Some(Time { offset: Some(_), .. }) => normalise(text),
+    match DateText::parse(text)?.time {
+        Some(ClockTime { offset: Some(_), .. }) => normalise(text),
         _ => Err(TimeError::Malformed),
     }
 }
 
 /// Whether this is a FHIR date: a year, a month or a day, without time.
 pub fn is_date(text: &str) -> bool {
-    matches!(Text::parse(text), Ok(Text { time: None, .. }))
+    matches!(DateText::parse(text), Ok(DateText { time: None, .. }))
 }
 
 /// Whether this is a FHIR time: `hh:mm:ss` with or without fraction, without offset.
 pub fn is_time(text: &str) -> bool {
-    matches!(Time::parse(text), Ok(Time { offset: None, whole_minute: false, .. }))
+    matches!(ClockTime::parse(text), Ok(ClockTime { offset: None, whole_minute: false, .. }))
 }
 
 /// The Tallinn day that holds a moment: 23 or 25 hours where the clock changes.

@@ -4,15 +4,15 @@ use super::calendar::{DAY, Date, day_number, days_in};
 use super::tallinn;
 
 /// A date or dateTime. Days are counted from 1970-01-01.
-pub(super) struct Text<'a> {
+pub(super) struct DateText<'a> {
     pub first_day: i64,
     /// The last day that a year or a month covers; the first one otherwise.
     pub last_day: i64,
-    pub time: Option<Time<'a>>,
+    pub time: Option<ClockTime<'a>>,
 }
 
 /// The time behind a date.
-pub(super) struct Time<'a> {
+pub(super) struct ClockTime<'a> {
     /// Seconds from midnight to the minute.
     minute: i64,
     /// 0 to 60.
@@ -28,12 +28,12 @@ pub(super) struct Time<'a> {
 }
 
 /// A moment and what Tallinn's clock is ahead of UTC then, both in seconds.
-pub(super) struct Moment {
+pub(super) struct ZonedSecond {
     pub seconds: i64,
     pub offset: i64,
 }
 
-impl<'a> Text<'a> {
+impl<'a> DateText<'a> {
     /// # Errors
     /// `Malformed`; whether a local time exists is looked at in [`moment`](Self::moment).
     pub(super) fn parse(text: &'a str) -> Result<Self, TimeError> {
@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
         let bytes = text.as_bytes();
         let year = number(bytes, 0, 4).filter(|year| *year > 0)?;
         let whole =
-            |from: Date, to: Date| Some(Text { first_day: day_number(from), last_day: day_number(to), time: None });
+            |from: Date, to: Date| Some(DateText { first_day: day_number(from), last_day: day_number(to), time: None });
         if bytes.len() == 4 {
             return whole(Date { year, month: 1, day: 1 }, Date { year, month: 12, day: 31 });
         }
@@ -58,30 +58,30 @@ impl<'a> Text<'a> {
         if bytes.len() == 10 {
             return whole(date, date);
         }
-        let time = Time::read(text.get(10..)?.strip_prefix('T')?)?;
-        Some(Text { first_day: day_number(date), last_day: day_number(date), time: Some(time) })
+        let time = ClockTime::read(text.get(10..)?.strip_prefix('T')?)?;
+        Some(DateText { first_day: day_number(date), last_day: day_number(date), time: Some(time) })
     }
 
     /// When it is: its own offset decides, or Tallinn's clock.
     ///
     /// # Errors
     /// `NotInLocalTime` when there is no offset and the clock was put forward over it.
-    pub(super) fn moment(&self, time: &Time) -> Result<Moment, TimeError> {
+    pub(super) fn moment(&self, time: &ClockTime) -> Result<ZonedSecond, TimeError> {
         let minute = self.first_day * DAY + time.minute;
         match time.offset {
             Some(own) => {
                 let offset = tallinn::offset_at(minute - own);
-                Ok(Moment { seconds: minute - own + time.second, offset })
+                Ok(ZonedSecond { seconds: minute - own + time.second, offset })
             }
             None => {
                 let moment = tallinn::moment_of(minute).ok_or(TimeError::NotInLocalTime)?;
-                Ok(Moment { seconds: moment + time.second, offset: minute - moment })
+                Ok(ZonedSecond { seconds: moment + time.second, offset: minute - moment })
             }
         }
     }
 }
 
-impl<'a> Time<'a> {
+impl<'a> ClockTime<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, TimeError> {
         Self::read(text).ok_or(TimeError::Malformed)
     }
@@ -90,7 +90,7 @@ impl<'a> Time<'a> {
         let bytes = text.as_bytes();
         let hour = number(bytes, 0, 2).filter(|hour| *hour < 24)?;
         let minute = number(bytes, 3, 2).filter(|minute| bytes[2] == b':' && *minute < 60)?;
-        let mut time = Time {
+        let mut time = ClockTime {
             minute: hour * 3600 + minute * 60,
             second: 0,
             whole_minute: true,

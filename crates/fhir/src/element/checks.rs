@@ -1,6 +1,6 @@
 //! What R5 asks of the values of a type: elements that must be there, codes, invariants. Gathered when the first one is checked.
 
-use super::definition::{Checks, Element, ElementChecks, Invariant, Kind, TypeDefinition};
+use super::definition::{Checks, Element, ElementChecks, ElementKind, Invariant, TypeDefinition};
 use super::table::of;
 use crate::codes;
 use crate::invariant;
@@ -27,7 +27,7 @@ pub(super) fn gathered(definition: &'static TypeDefinition) -> Checks {
 fn element_checks(definition: &TypeDefinition, element: &'static Element) -> ElementChecks {
     let path = format!("{}.{}", definition.name, element.name);
     // The invariants of a backbone element are those of its type, which has the same name.
-    let is_backbone = element.types[0].definition().is_some_and(|inner| inner.kind == Kind::Backbone);
+    let is_backbone = element.types[0].definition().is_some_and(|inner| inner.kind == ElementKind::Backbone);
     let own = || asked_at(&path).chain(asked_at(&format!("{path}[x]"))).collect();
     ElementChecks {
         invariants: if is_backbone { Vec::new() } else { own() },

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::keys::Keys;
+use super::keys::ElementKeys;
 use crate::codes::Codes;
 use crate::primitive::Primitive;
 
@@ -13,7 +13,7 @@ pub const MANY: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct TypeDefinition {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ElementKind,
     /// No value is of this type itself, as of `Resource` and `Element`.
     pub is_abstract: bool,
     /// The type it adds to, as far as the table needs it: `DomainResource`, `BackboneElement`, `Quantity` …
@@ -21,12 +21,12 @@ pub struct TypeDefinition {
     /// Inherited ones first, in R5's order. Empty for a primitive type, whose sibling object is an `Element`.
     pub elements: Vec<Element>,
     /// Every JSON name.
-    pub(super) keys: Keys,
+    pub(super) keys: ElementKeys,
     pub(super) checks: OnceLock<Checks>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ElementKind {
     Resource,
     Complex,
     Primitive,
@@ -58,7 +58,7 @@ pub struct Element {
 pub struct ElementType {
     /// `Reference`, `string`, or the path of a backbone element.
     pub name: &'static str,
-    pub content: Content,
+    pub content: ElementContent,
     /// A value without sibling object: `id`, `Extension.url`, XHTML.
     pub is_plain: bool,
     /// Types that a Reference, canonical or CodeableReference may point to. Empty: any.
@@ -69,7 +69,7 @@ pub struct ElementType {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ElementContent {
     Primitive(Primitive),
     Complex,
     /// Any resource: `contained`, `Bundle.entry.resource`, `Parameters.parameter.resource`.
@@ -78,7 +78,7 @@ pub enum Content {
 
 /// What a JSON name means.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct ElementLookup {
     pub element: &'static Element,
     /// Its place among the elements of the type.
     pub at: usize,

@@ -2,7 +2,7 @@
 
 /// A name and what it stands for: number of the element, and of its type where the element is a choice.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct ElementKey {
     pub json: Box<str>,
     pub element: usize,
     pub kind: usize,
@@ -10,15 +10,15 @@ pub(super) struct Key {
 
 /// The names of one type.
 #[derive(Debug)]
-pub(super) struct Keys {
-    keys: Vec<Key>,
+pub(super) struct ElementKeys {
+    keys: Vec<ElementKey>,
     /// At the place a name is sent to, or behind it where others were sent there too: the number of its key plus one. Less than half
     /// of the places are taken, so the search for a name that is not there ends at the next empty one.
     places: Box<[u16]>,
 }
 
-impl Keys {
-    pub(super) fn new(keys: Vec<Key>) -> Keys {
+impl ElementKeys {
+    pub(super) fn new(keys: Vec<ElementKey>) -> ElementKeys {
         let mut places = vec![0; (keys.len() * 2 + 1).next_power_of_two()].into_boxed_slice();
         for (at, key) in keys.iter().enumerate() {
             let mut place = spread(key.json.as_bytes()) & (places.len() - 1);
@@ -27,10 +27,10 @@ impl Keys {
             }
             places[place] = u16::try_from(at + 1).expect("no type has thousands of elements");
         }
-        Keys { keys, places }
+        ElementKeys { keys, places }
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<&Key> {
+    pub(super) fn find(&self, name: &str) -> Option<&ElementKey> {
         let mut place = spread(name.as_bytes()) & (self.places.len() - 1);
         loop {
             let key = &self.keys[usize::from(self.places[place]).checked_sub(1)?];
@@ -42,7 +42,7 @@ impl Keys {
     }
 
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ElementKey> {
         self.keys.iter()
     }
 }

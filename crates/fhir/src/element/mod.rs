@@ -9,13 +9,14 @@ mod keys;
 mod table;
 
 pub use definition::{
-    Checks, Content, Element, ElementChecks, ElementType, Found, Invariant, Kind, MANY, TypeDefinition,
+    Checks, Element, ElementChecks, ElementContent, ElementKind, ElementLookup, ElementType, Invariant, MANY,
+    TypeDefinition,
 };
 pub use table::{of, of_resource};
 
 impl TypeDefinition {
     /// What a JSON name means here: `subject`, `valueQuantity`, `_date`. `resourceType` is no element.
-    pub fn find(&'static self, json: &str) -> Option<Found> {
+    pub fn find(&'static self, json: &str) -> Option<ElementLookup> {
         let (name, is_sibling) = match json.strip_prefix('_') {
             Some(name) => (name, true),
             None => (json, false),
@@ -26,7 +27,7 @@ impl TypeDefinition {
         if is_sibling && !kind.has_sibling() {
             return None;
         }
-        Some(Found { element, at: key.element, kind, is_sibling })
+        Some(ElementLookup { element, at: key.element, kind, is_sibling })
     }
 }
 
@@ -42,15 +43,15 @@ impl ElementType {
     /// whose type only its `resourceType` tells.
     pub fn definition(&'static self) -> Option<&'static TypeDefinition> {
         let name = match self.content {
-            Content::Resource => return None,
-            Content::Primitive(_) => "Element",
-            Content::Complex => self.name,
+            ElementContent::Resource => return None,
+            ElementContent::Primitive(_) => "Element",
+            ElementContent::Complex => self.name,
         };
         Some(self.definition.get_or_init(|| of(name).expect("a test follows every type of the table")))
     }
 
     fn has_sibling(&self) -> bool {
-        matches!(self.content, Content::Primitive(_)) && !self.is_plain
+        matches!(self.content, ElementContent::Primitive(_)) && !self.is_plain
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(&names(composition, |_| true)[..5], ["id", "meta", "implicitRules", "language", "text"]);
         let status = composition.find("status").unwrap();
         assert_eq!(status.element.value_set, Some("http://hl7.org/fhir/ValueSet/composition-status"));
-        assert_eq!(status.kind.content, Content::Primitive(Primitive::Code));
+        assert_eq!(status.kind.content, ElementContent::Primitive(Primitive::Code));
         let author = composition.find("author").unwrap();
         assert_eq!((author.element.min, author.element.max), (1, MANY));
         assert_eq!(author.kind.targets[..2], ["Practitioner", "PractitionerRole"]);
@@ -120,7 +121,7 @@ mod tests {
         let section = of("Composition").unwrap().find("section").unwrap().kind.definition().unwrap();
         assert_eq!(
             (section.name, section.kind, section.base),
-            ("Composition.section", Kind::Backbone, Some("BackboneElement"))
+            ("Composition.section", ElementKind::Backbone, Some("BackboneElement"))
         );
         let inner = section.find("section").unwrap().kind.definition().unwrap();
         assert!(std::ptr::eq(section, inner));

@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::definition::{Content, Element, ElementType, Kind, MANY, TypeDefinition};
-use super::keys::{Key, Keys};
+use super::definition::{Element, ElementContent, ElementKind, ElementType, MANY, TypeDefinition};
+use super::keys::{ElementKey, ElementKeys};
 use crate::primitive::Primitive;
 
 const TEXT: &str = include_str!("../../../../data/r5-elements.txt");
 
 /// A type in the text, and what was read of it: the type itself and its backbone elements.
-struct Slot {
+struct TypeSlot {
     /// Name, kind, base.
     head: [&'static str; 3],
     elements: &'static str,
     definitions: OnceLock<Vec<TypeDefinition>>,
 }
 
-static SLOTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
+static SLOTS: LazyLock<Vec<TypeSlot>> = LazyLock::new(|| {
     let mut slots = Vec::with_capacity(256);
     let mut rest = TEXT;
     while !rest.is_empty() {
@@ -25,7 +25,7 @@ static SLOTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
         // The next line at the margin begins the next type.
         let end = margin(behind);
         if !head.starts_with('#') {
-            slots.push(Slot { head: words(head), elements: &behind[..end], definitions: OnceLock::new() });
+            slots.push(TypeSlot { head: words(head), elements: &behind[..end], definitions: OnceLock::new() });
         }
         rest = &behind[end..];
     }
@@ -59,16 +59,16 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SLOTS.iter().map(|slot| slot.head[0])
 }
 
-fn read(slot: &Slot) -> Vec<TypeDefinition> {
+fn read(slot: &TypeSlot) -> Vec<TypeDefinition> {
     let [name, kind, base] = slot.head;
     let (is_abstract, kind) = match kind.strip_prefix("abstract-") {
         Some(kind) => (true, kind),
         None => (false, kind),
     };
     let kind = match kind {
-        "resource" => Kind::Resource,
-        "primitive" => Kind::Primitive,
-        _ => Kind::Complex,
+        "resource" => ElementKind::Resource,
+        "primitive" => ElementKind::Primitive,
+        _ => ElementKind::Complex,
     };
     let lines: Vec<&'static str> = slot.elements.lines().collect();
     let mut definitions = Vec::new();
@@ -78,14 +78,14 @@ fn read(slot: &Slot) -> Vec<TypeDefinition> {
 
 struct TypeHead {
     name: &'static str,
-    kind: Kind,
+    kind: ElementKind,
     is_abstract: bool,
     base: Option<&'static str>,
 }
 
 /// Reads the lines of one type, its backbone elements before itself.
 fn define(head: TypeHead, lines: &[&'static str], depth: usize, definitions: &mut Vec<TypeDefinition>) {
-    let inherited = head.base.filter(|_| head.kind != Kind::Primitive).and_then(of);
+    let inherited = head.base.filter(|_| head.kind != ElementKind::Primitive).and_then(of);
     let mut elements = inherited.map(|base| base.elements.clone()).unwrap_or_default();
     let mut at = 0;
     while at < lines.len() {
@@ -95,7 +95,7 @@ fn define(head: TypeHead, lines: &[&'static str], depth: usize, definitions: &mu
             // Read once and kept as long as the process, like the text itself.
             let path: &'static str = format!("{}.{}", head.name, element.name).leak();
             let base = Some(element.types[0].name);
-            let inner_head = TypeHead { name: path, kind: Kind::Backbone, is_abstract: false, base };
+            let inner_head = TypeHead { name: path, kind: ElementKind::Backbone, is_abstract: false, base };
             define(inner_head, &lines[at + 1..=at + inner], depth + 1, definitions);
             element.types[0].name = path;
         }
@@ -140,16 +140,16 @@ fn element_type(text: &'static str) -> ElementType {
     };
     let name = text.trim_start_matches(['@', '#']);
     let content = match Primitive::of(name) {
-        Some(primitive) => Content::Primitive(primitive),
-        None if name == "Resource" => Content::Resource,
-        None => Content::Complex,
+        Some(primitive) => ElementContent::Primitive(primitive),
+        None if name == "Resource" => ElementContent::Resource,
+        None => ElementContent::Complex,
     };
-    let is_plain = text.starts_with('@') || content == Content::Primitive(Primitive::Xhtml);
+    let is_plain = text.starts_with('@') || content == ElementContent::Primitive(Primitive::Xhtml);
     ElementType { name, content, is_plain, targets, profile, definition: OnceLock::new() }
 }
 
 /// Every name that JSON gives the elements.
-fn keys(elements: &[Element]) -> Keys {
+fn keys(elements: &[Element]) -> ElementKeys {
     let mut keys = Vec::new();
     for (at, element) in elements.iter().enumerate() {
         for (kind, of) in element.types.iter().enumerate() {
@@ -159,10 +159,10 @@ fn keys(elements: &[Element]) -> Keys {
             } else {
                 element.name.to_owned()
             };
-            keys.push(Key { json: json.into(), element: at, kind });
+            keys.push(ElementKey { json: json.into(), element: at, kind });
         }
     }
-    Keys::new(keys)
+    ElementKeys::new(keys)
 }
 
 /// The first words of a line.
@@ -176,5 +176,5 @@ const WRITTEN: &str = "the table was written by its script, and a test reads all
 /// The definition of a resource type that a resource can be of, which an abstract one is not.
 pub fn of_resource(name: &str) -> Option<&'static TypeDefinition> {
     // A path names a backbone element, never a resource.
-    of(name).filter(|definition| definition.kind == Kind::Resource && !definition.is_abstract)
+    of(name).filter(|definition| definition.kind == ElementKind::Resource && !definition.is_abstract)
 }

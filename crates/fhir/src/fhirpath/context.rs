@@ -7,7 +7,7 @@ use crate::json::Json;
 
 /// Where an expression is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct EvaluationContext<'a> {
     /// `%context` and the first `$this`.
     pub focus: Node<'a>,
     /// `%resource`: the resource that holds the focus.

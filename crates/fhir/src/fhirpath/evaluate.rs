@@ -6,10 +6,10 @@ use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::context::Context;
+use super::context::EvaluationContext;
 use super::node::Nodes;
-use super::parse::{Call, Operator, Term, Variable};
-use super::{Kind, Node};
+use super::parse::{Call, ExpressionStep, Operator, Variable};
+use super::{Node, NodeKind};
 use crate::codes;
 use crate::json::Json;
 
@@ -64,13 +64,13 @@ const ONE_EXPECTED: EvaluationError = EvaluationError("several values where one 
 const TOO_MANY: EvaluationError = EvaluationError("too many values to look at");
 
 pub(super) struct Evaluation<'a> {
-    pub context: Context<'a>,
+    pub context: EvaluationContext<'a>,
     /// Values and pairs of them that were looked at.
     steps: Cell<usize>,
 }
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn new(context: Context<'a>) -> Evaluation<'a> {
+    pub(super) fn new(context: EvaluationContext<'a>) -> Evaluation<'a> {
         Evaluation { context, steps: Cell::new(0) }
     }
 
@@ -98,26 +98,28 @@ impl<'a> Evaluation<'a> {
     }
 
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub(super) fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+    pub(super) fn truth(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Option<bool>> {
         match term {
-            Term::Binary { operator, left, right } if operator.is_logical() => {
+            ExpressionStep::Binary { operator, left, right } if operator.is_logical() => {
                 self.logical(*operator, left, right, input)
             }
-            Term::Call { on: Some(on), call: Call::Exists(None) } => self.exists(on, input).map(Some),
-            Term::Call { on: Some(on), call: Call::Empty } => self.exists(on, input).map(|exists| Some(!exists)),
+            ExpressionStep::Call { on: Some(on), call: Call::Exists(None) } => self.exists(on, input).map(Some),
+            ExpressionStep::Call { on: Some(on), call: Call::Empty } => {
+                self.exists(on, input).map(|exists| Some(!exists))
+            }
             term => truth(&self.term(term, input)?),
         }
     }
 
     /// The elements among the values of a term.
-    pub(super) fn elements(&self, term: &'a Term, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
+    pub(super) fn elements(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
         Ok(self.term(term, input)?.0.iter().filter_map(Item::node).collect())
     }
 
     /// Whether a term gives anything. Most invariants ask only this of a plain member, which need not be made for it.
-    fn exists(&self, term: &'a Term, input: &Items<'a>) -> Result<bool> {
+    fn exists(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<bool> {
         match (term, input.0.as_slice()) {
-            (Term::Member { on: None, name }, [Item::Node(node)])
+            (ExpressionStep::Member { on: None, name }, [Item::Node(node)])
                 if name.starts_with(|first: char| first.is_lowercase()) =>
             {
                 Ok(node.has_child(name))
@@ -126,28 +128,28 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn term(&self, term: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
+    fn term(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Items<'a>> {
         Ok(match term {
-            Term::Text(text) => Item::Text(Cow::Borrowed(text)).into(),
-            Term::Number(number) => Item::Number(*number).into(),
-            Term::Boolean(truth) => Item::Boolean(*truth).into(),
-            Term::Nothing => Items::default(),
-            Term::This => input.clone(),
-            Term::Variable(variable) => match variable {
+            ExpressionStep::Text(text) => Item::Text(Cow::Borrowed(text)).into(),
+            ExpressionStep::Number(number) => Item::Number(*number).into(),
+            ExpressionStep::Boolean(truth) => Item::Boolean(*truth).into(),
+            ExpressionStep::Nothing => Items::default(),
+            ExpressionStep::This => input.clone(),
+            ExpressionStep::Variable(variable) => match variable {
                 Variable::Context => self.context.focus.into(),
                 Variable::Resource => self.context.resource.into(),
                 Variable::RootResource => self.context.root.into(),
                 Variable::Ucum => Item::Text(Cow::Borrowed("http://unitsofmeasure.org")).into(),
             },
-            Term::Member { on, name } => self.member(on.as_deref(), name, input)?,
-            Term::Call { on, call } => self.call(&self.on(on.as_deref(), input)?, call)?,
-            Term::Index { on, at } => {
+            ExpressionStep::Member { on, name } => self.member(on.as_deref(), name, input)?,
+            ExpressionStep::Call { on, call } => self.call(&self.on(on.as_deref(), input)?, call)?,
+            ExpressionStep::Index { on, at } => {
                 let index = number(&self.term(at, input)?)?;
                 let Items(mut items) = self.term(on, input)?;
                 let index = index.map(|index| index as usize).filter(|index| *index < items.len());
                 Items(index.map(|index| items.swap_remove(index)).into_iter().collect())
             }
-            Term::TypeTest { on, name, keeps } => {
+            ExpressionStep::TypeTest { on, name, keeps } => {
                 let items = self.term(on, input)?;
                 match items.0.as_slice() {
                     [] => Items::default(),
@@ -156,22 +158,22 @@ impl<'a> Evaluation<'a> {
                     _ => return Err(ONE_EXPECTED),
                 }
             }
-            Term::Binary { operator, left, right } => self.binary(*operator, left, right, input)?,
-            Term::Negative(of) => match number(&self.term(of, input)?)? {
+            ExpressionStep::Binary { operator, left, right } => self.binary(*operator, left, right, input)?,
+            ExpressionStep::Negative(of) => match number(&self.term(of, input)?)? {
                 Some(number) => Item::Number(-number).into(),
                 None => Items::default(),
             },
         })
     }
 
-    fn on(&self, on: Option<&'a Term>, input: &Items<'a>) -> Result<Items<'a>> {
+    fn on(&self, on: Option<&'a ExpressionStep>, input: &Items<'a>) -> Result<Items<'a>> {
         match on {
             Some(on) => self.term(on, input),
             None => Ok(input.clone()),
         }
     }
 
-    fn member(&self, on: Option<&'a Term>, name: &str, input: &Items<'a>) -> Result<Items<'a>> {
+    fn member(&self, on: Option<&'a ExpressionStep>, name: &str, input: &Items<'a>) -> Result<Items<'a>> {
         let owned;
         let items = match on {
             Some(on) => {
@@ -196,9 +198,9 @@ impl<'a> Evaluation<'a> {
 
     fn call(&self, input: &Items<'a>, call: &'a Call) -> Result<Items<'a>> {
         let items = &input.0;
-        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, &item.clone().into());
+        let each = |item: &Item<'a>, test: &'a ExpressionStep| self.truth(test, &item.clone().into());
         let boolean = |truth: bool| Ok(Item::Boolean(truth).into());
-        let text_of = |term: &'a Term| text(&self.term(term, input)?);
+        let text_of = |term: &'a ExpressionStep| text(&self.term(term, input)?);
         Ok(match call {
             Call::Empty => return boolean(items.is_empty()),
             Call::Exists(None) => return boolean(!items.is_empty()),
@@ -332,7 +334,7 @@ impl<'a> Evaluation<'a> {
     fn resolve(&self, item: &Item<'a>) -> Option<Node<'a>> {
         let node = item.node()?;
         let reference = match node.kind {
-            Kind::Primitive(_) => node.text()?,
+            NodeKind::Primitive(_) => node.text()?,
             _ => node.value?.text("reference")?,
         };
         match reference.strip_prefix('#')? {
@@ -341,7 +343,13 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn logical(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+    fn logical(
+        &self,
+        operator: Operator,
+        left: &'a ExpressionStep,
+        right: &'a ExpressionStep,
+        input: &Items<'a>,
+    ) -> Result<Option<bool>> {
         use Operator::*;
         let left = self.truth(left, input)?;
         // What the left side decides alone is not asked again.
@@ -367,7 +375,13 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    fn binary(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
+    fn binary(
+        &self,
+        operator: Operator,
+        left: &'a ExpressionStep,
+        right: &'a ExpressionStep,
+        input: &Items<'a>,
+    ) -> Result<Items<'a>> {
         use Operator::*;
         if operator.is_logical() {
             return self.logical(operator, left, right, input).map(Items::from);
@@ -435,7 +449,7 @@ impl<'a> Item<'a> {
     /// A primitive value that is there.
     fn has_value(&self) -> bool {
         match self {
-            Item::Node(node) => matches!(node.kind, Kind::Primitive(_)) && node.value.is_some(),
+            Item::Node(node) => matches!(node.kind, NodeKind::Primitive(_)) && node.value.is_some(),
             _ => true,
         }
     }

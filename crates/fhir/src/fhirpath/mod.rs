@@ -10,15 +10,15 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use context::{Contained, Context, contained};
+pub use context::{Contained, EvaluationContext, contained};
 pub use evaluate::EvaluationError;
-pub use node::{Kind, Node};
+pub use node::{Node, NodeKind};
 pub use parse::ExpressionError;
 
 /// An expression that was read.
 #[derive(Debug)]
 pub struct Expression {
-    root: parse::Term,
+    root: parse::ExpressionStep,
 }
 
 impl Expression {
@@ -34,7 +34,7 @@ impl Expression {
     ///
     /// # Errors
     /// The values are not what the expression asks of them, such as several where one is needed.
-    pub fn holds<'a>(&'a self, context: Context<'a>) -> Result<bool, EvaluationError> {
+    pub fn holds<'a>(&'a self, context: EvaluationContext<'a>) -> Result<bool, EvaluationError> {
         evaluate::Evaluation::new(context).truth(&self.root, &context.focus.into()).map(|truth| truth == Some(true))
     }
 
@@ -42,7 +42,7 @@ impl Expression {
     ///
     /// # Errors
     /// As [`holds`](Self::holds).
-    pub fn elements<'a>(&'a self, context: Context<'a>) -> Result<Vec<Node<'a>>, EvaluationError> {
+    pub fn elements<'a>(&'a self, context: EvaluationContext<'a>) -> Result<Vec<Node<'a>>, EvaluationError> {
         evaluate::Evaluation::new(context).elements(&self.root, &context.focus.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::element::{self, Content, Element, ElementType, TypeDefinition};
+use crate::element::{self, Element, ElementContent, ElementType, TypeDefinition};
 use crate::json::{Json, Object};
 use crate::primitive::Primitive;
 
@@ -16,11 +16,11 @@ pub struct Node<'a> {
     pub value: Option<&'a Json<'a>>,
     /// Id and extensions of a primitive value.
     pub sibling: Option<&'a Json<'a>>,
-    pub kind: Kind,
+    pub kind: NodeKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum NodeKind {
     /// A resource, a datatype or a backbone element.
     Complex(&'static TypeDefinition),
     Primitive(Primitive),
@@ -32,28 +32,30 @@ impl<'a> Node<'a> {
     /// A whole resource.
     pub fn resource(value: &'a Json<'a>) -> Node<'a> {
         let definition = value.text("resourceType").and_then(element::of_resource);
-        Node { value: Some(value), sibling: None, kind: definition.map_or(Kind::Unknown, Kind::Complex) }
+        Node { value: Some(value), sibling: None, kind: definition.map_or(NodeKind::Unknown, NodeKind::Complex) }
     }
 
     /// A value whose definition is known.
     pub fn complex(value: &'a Json<'a>, definition: &'static TypeDefinition) -> Node<'a> {
-        Node { value: Some(value), sibling: None, kind: Kind::Complex(definition) }
+        Node { value: Some(value), sibling: None, kind: NodeKind::Complex(definition) }
     }
 
     /// A value that is no resource, of a type that its element allows.
     pub fn element(value: &'a Json<'a>, sibling: Option<&'a Json<'a>>, of: &'static ElementType) -> Node<'a> {
         match of.content {
-            Content::Resource => Node::resource(value),
-            Content::Primitive(primitive) => Node { value: Some(value), sibling, kind: Kind::Primitive(primitive) },
-            Content::Complex => {
-                let kind = of.definition().map_or(Kind::Unknown, Kind::Complex);
+            ElementContent::Resource => Node::resource(value),
+            ElementContent::Primitive(primitive) => {
+                Node { value: Some(value), sibling, kind: NodeKind::Primitive(primitive) }
+            }
+            ElementContent::Complex => {
+                let kind = of.definition().map_or(NodeKind::Unknown, NodeKind::Complex);
                 Node { value: Some(value), sibling: None, kind }
             }
         }
     }
 
     pub fn object(&self) -> Option<&'a Object<'a>> {
-        let object = if matches!(self.kind, Kind::Primitive(_)) { self.sibling } else { self.value };
+        let object = if matches!(self.kind, NodeKind::Primitive(_)) { self.sibling } else { self.value };
         object.and_then(Json::as_object)
     }
 
@@ -68,12 +70,12 @@ impl<'a> Node<'a> {
     /// Whether the value is of a type or of one that is built on it.
     pub fn is(&self, name: &str) -> bool {
         match self.kind {
-            Kind::Primitive(primitive) => {
+            NodeKind::Primitive(primitive) => {
                 primitive.name() == name
                     || base_of(primitive) == Some(name)
                     || primitive.name().eq_ignore_ascii_case(name)
             }
-            Kind::Complex(definition) => {
+            NodeKind::Complex(definition) => {
                 let mut open = Some(definition);
                 while let Some(definition) = open {
                     if definition.name == name {
@@ -83,7 +85,7 @@ impl<'a> Node<'a> {
                 }
                 false
             }
-            Kind::Unknown => false,
+            NodeKind::Unknown => false,
         }
     }
 
@@ -91,10 +93,10 @@ impl<'a> Node<'a> {
     pub fn has_child(&self, name: &str) -> bool {
         let Some(object) = self.object() else { return false };
         let definition = match self.kind {
-            Kind::Complex(definition) => definition,
+            NodeKind::Complex(definition) => definition,
             // Beside a primitive value stands an Element.
-            Kind::Primitive(_) => return matches!(name, "id" | "extension") && object.get(name).is_some(),
-            Kind::Unknown => return false,
+            NodeKind::Primitive(_) => return matches!(name, "id" | "extension") && object.get(name).is_some(),
+            NodeKind::Unknown => return false,
         };
         object.iter().any(|(key, value)| {
             let key = key.strip_prefix('_').unwrap_or(key);
@@ -118,10 +120,10 @@ impl<'a> Node<'a> {
     fn children_of(&self, wanted: impl Fn(&Element) -> bool, may_be: impl Fn(&str) -> bool, out: &mut Nodes<'a>) {
         let Some(object) = self.object() else { return };
         let definition = match self.kind {
-            Kind::Complex(definition) => Some(definition),
+            NodeKind::Complex(definition) => Some(definition),
             // Beside a primitive value stands an Element.
-            Kind::Primitive(_) => element::of("Element"),
-            Kind::Unknown => None,
+            NodeKind::Primitive(_) => element::of("Element"),
+            NodeKind::Unknown => None,
         };
         let Some(definition) = definition else { return };
         for (key, value) in object.iter().filter(|(key, _)| may_be(key)) {
@@ -135,7 +137,7 @@ impl<'a> Node<'a> {
                 continue;
             }
             let sibling = match found.kind.content {
-                Content::Primitive(_) => object.iter().find(|(name, _)| name.strip_prefix('_') == Some(key)),
+                ElementContent::Primitive(_) => object.iter().find(|(name, _)| name.strip_prefix('_') == Some(key)),
                 _ => None,
             };
             let beside: &[Json] =

@@ -9,7 +9,7 @@ use crate::primitive::Primitive;
 
 /// One step of an expression. A missing `on` is the input of the step.
 #[derive(Debug)]
-pub(super) enum Term {
+pub(super) enum ExpressionStep {
     Text(String),
     Number(f64),
     Boolean(bool),
@@ -19,28 +19,28 @@ pub(super) enum Term {
     This,
     Variable(Variable),
     Member {
-        on: Option<Box<Term>>,
+        on: Option<Box<ExpressionStep>>,
         name: String,
     },
     Call {
-        on: Option<Box<Term>>,
+        on: Option<Box<ExpressionStep>>,
         call: Call,
     },
     Index {
-        on: Box<Term>,
-        at: Box<Term>,
+        on: Box<ExpressionStep>,
+        at: Box<ExpressionStep>,
     },
     TypeTest {
-        on: Box<Term>,
+        on: Box<ExpressionStep>,
         name: String,
         keeps: bool,
     },
     Binary {
         operator: Operator,
-        left: Box<Term>,
-        right: Box<Term>,
+        left: Box<ExpressionStep>,
+        right: Box<ExpressionStep>,
     },
-    Negative(Box<Term>),
+    Negative(Box<ExpressionStep>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,40 +54,40 @@ pub(super) enum Variable {
 /// A function with its arguments.
 #[derive(Debug)]
 pub(super) enum Call {
-    All(Box<Term>),
+    All(Box<ExpressionStep>),
     AllFalse,
     AllTrue,
     Children,
-    Combine(Box<Term>),
+    Combine(Box<ExpressionStep>),
     /// Of a text; the operator `contains` is another thing.
-    Contains(Box<Term>),
+    Contains(Box<ExpressionStep>),
     Count,
     Descendants,
     Distinct,
     Empty,
-    EndsWith(Box<Term>),
-    Exists(Option<Box<Term>>),
+    EndsWith(Box<ExpressionStep>),
+    Exists(Option<Box<ExpressionStep>>),
     First,
     HasValue,
-    Iif(Box<Term>, Box<Term>, Option<Box<Term>>),
-    Intersect(Box<Term>),
+    Iif(Box<ExpressionStep>, Box<ExpressionStep>, Option<Box<ExpressionStep>>),
+    Intersect(Box<ExpressionStep>),
     IsDistinct,
     Length,
     Matches(Pattern),
     MemberOf(String),
     Not,
     OfType(String),
-    Repeat(Box<Term>),
-    ReplaceMatches(Pattern, Box<Term>),
+    Repeat(Box<ExpressionStep>),
+    ReplaceMatches(Pattern, Box<ExpressionStep>),
     Resolve,
-    Select(Box<Term>),
-    StartsWith(Box<Term>),
-    Substring(Box<Term>, Option<Box<Term>>),
+    Select(Box<ExpressionStep>),
+    StartsWith(Box<ExpressionStep>),
+    Substring(Box<ExpressionStep>, Option<Box<ExpressionStep>>),
     Tail,
     ToInteger,
     ToString,
     Trace,
-    Where(Box<Term>),
+    Where(Box<ExpressionStep>),
 }
 
 /// A regular expression, compiled with the expression that holds it.
@@ -121,10 +121,10 @@ impl Operator {
         }
     }
 
-    fn of(token: &Token) -> Option<Operator> {
+    fn of(token: &ExpressionToken) -> Option<Operator> {
         use Operator::*;
         Some(match token {
-            Token::Name(name) => match name.as_str() {
+            ExpressionToken::Name(name) => match name.as_str() {
                 "implies" => Implies,
                 "or" => Or,
                 "xor" => Xor,
@@ -133,7 +133,7 @@ impl Operator {
                 "contains" => Contains,
                 _ => return None,
             },
-            Token::Sign(sign) => match *sign {
+            ExpressionToken::Sign(sign) => match *sign {
                 "=" => Equal,
                 "!=" => NotEqual,
                 "<" => Less,
@@ -157,7 +157,7 @@ const TYPE_TEST_PRECEDENCE: u8 = 8;
 const DEPTH_MAX: usize = 64;
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum ExpressionToken {
     Name(String),
     Text(String),
     Number(f64),
@@ -170,7 +170,7 @@ enum Token {
 const SIGNS: [&str; 20] =
     ["<=", ">=", "!=", "(", ")", "[", "]", "{", "}", ".", ",", "=", "<", ">", "|", "+", "-", "&", "*", "/"];
 
-pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {
+pub(super) fn parse(text: &str) -> Result<ExpressionStep, ExpressionError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: tokens.into_iter().peekable(), end: text.len(), depth: 0 };
     let term = parser.expression(0)?;
@@ -180,7 +180,7 @@ pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
+fn tokens(text: &str) -> Result<Vec<(ExpressionToken, usize)>, ExpressionError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -193,11 +193,11 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
             // R5's own invariants write a text between double quotation marks too.
             '\'' | '"' | '`' => {
                 let (quoted, length) = quoted(rest, first).map_err(|problem| ExpressionError { problem, at })?;
-                (if first == '`' { Token::Name(quoted) } else { Token::Text(quoted) }, length)
+                (if first == '`' { ExpressionToken::Name(quoted) } else { ExpressionToken::Text(quoted) }, length)
             }
             '$' | '%' => {
                 let length = 1 + word(&rest[1..]);
-                (Token::Special(rest[..length].to_owned()), length)
+                (ExpressionToken::Special(rest[..length].to_owned()), length)
             }
             '0'..='9' => {
                 let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -205,14 +205,14 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
                 if rest[length..].starts_with('.') && digits(&rest[length + 1..]) > 0 {
                     length += 1 + digits(&rest[length + 1..]);
                 }
-                (Token::Number(rest[..length].parse().expect("digits are a number")), length)
+                (ExpressionToken::Number(rest[..length].parse().expect("digits are a number")), length)
             }
             _ if first.is_ascii_alphabetic() || first == '_' => {
                 let length = word(rest);
-                (Token::Name(rest[..length].to_owned()), length)
+                (ExpressionToken::Name(rest[..length].to_owned()), length)
             }
             _ => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-                Some(sign) => (Token::Sign(sign), sign.len()),
+                Some(sign) => (ExpressionToken::Sign(sign), sign.len()),
                 None => return Err(ExpressionError { problem: format!("'{first}' is not known"), at }),
             },
         };
@@ -248,97 +248,108 @@ fn quoted(text: &str, mark: char) -> Result<(String, usize), String> {
     Err("a text has no end".to_owned())
 }
 
-struct Parser<I: Iterator<Item = (Token, usize)>> {
+struct Parser<I: Iterator<Item = (ExpressionToken, usize)>> {
     tokens: Peekable<I>,
     end: usize,
     depth: usize,
 }
 
-impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
-    fn expression(&mut self, least: u8) -> Result<Term, ExpressionError> {
+impl<I: Iterator<Item = (ExpressionToken, usize)>> Parser<I> {
+    fn expression(&mut self, least: u8) -> Result<ExpressionStep, ExpressionError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err(self.error("the expression nests too deep"));
         }
         let mut left = self.path()?;
         while let Some((token, _)) = self.tokens.peek() {
-            let keeps = *token == Token::Name("as".into());
-            if (keeps || *token == Token::Name("is".into())) && TYPE_TEST_PRECEDENCE >= least {
+            let keeps = *token == ExpressionToken::Name("as".into());
+            if (keeps || *token == ExpressionToken::Name("is".into())) && TYPE_TEST_PRECEDENCE >= least {
                 self.tokens.next();
                 let name = self.type_name()?;
-                left = Term::TypeTest { on: Box::new(left), name, keeps };
+                left = ExpressionStep::TypeTest { on: Box::new(left), name, keeps };
                 continue;
             }
             let Some(operator) = Operator::of(token).filter(|operator| operator.precedence() >= least) else { break };
             self.tokens.next();
             let right = self.expression(operator.precedence() + 1)?;
-            left = Term::Binary { operator, left: Box::new(left), right: Box::new(right) };
+            left = ExpressionStep::Binary { operator, left: Box::new(left), right: Box::new(right) };
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn path(&mut self) -> Result<Term, ExpressionError> {
+    fn path(&mut self) -> Result<ExpressionStep, ExpressionError> {
         let mut term = self.first()?;
         loop {
             if self.takes(".") {
                 let (token, at) = self.next()?;
-                let Token::Name(name) = token else {
+                let ExpressionToken::Name(name) = token else {
                     return Err(ExpressionError { problem: "a name is missing behind the dot".to_owned(), at });
                 };
                 term = self.step(Some(Box::new(term)), name, at)?;
             } else if self.takes("[") {
                 let index = self.expression(0)?;
                 self.expect("]")?;
-                term = Term::Index { on: Box::new(term), at: Box::new(index) };
+                term = ExpressionStep::Index { on: Box::new(term), at: Box::new(index) };
             } else {
                 return Ok(term);
             }
         }
     }
 
-    fn first(&mut self) -> Result<Term, ExpressionError> {
+    fn first(&mut self) -> Result<ExpressionStep, ExpressionError> {
         let (token, at) = self.next()?;
         Ok(match token {
-            Token::Text(text) => Term::Text(text),
-            Token::Number(number) => Term::Number(number),
-            Token::Name(name) if name == "true" => Term::Boolean(true),
-            Token::Name(name) if name == "false" => Term::Boolean(false),
-            Token::Name(name) => self.step(None, name, at)?,
-            Token::Special(name) => match name.as_str() {
-                "$this" => Term::This,
-                "%context" => Term::Variable(Variable::Context),
-                "%resource" => Term::Variable(Variable::Resource),
-                "%rootResource" => Term::Variable(Variable::RootResource),
-                "%ucum" => Term::Variable(Variable::Ucum),
+            ExpressionToken::Text(text) => ExpressionStep::Text(text),
+            ExpressionToken::Number(number) => ExpressionStep::Number(number),
+            ExpressionToken::Name(name) if name == "true" => ExpressionStep::Boolean(true),
+            ExpressionToken::Name(name) if name == "false" => ExpressionStep::Boolean(false),
+            ExpressionToken::Name(name) => self.step(None, name, at)?,
+            ExpressionToken::Special(name) => match name.as_str() {
+                "$this" => ExpressionStep::This,
+                "%context" => ExpressionStep::Variable(Variable::Context),
+                "%resource" => ExpressionStep::Variable(Variable::Resource),
+                "%rootResource" => ExpressionStep::Variable(Variable::RootResource),
+                "%ucum" => ExpressionStep::Variable(Variable::Ucum),
                 _ => return Err(ExpressionError { problem: format!("the variable {name} is not known"), at }),
             },
-            Token::Sign("(") => {
+            ExpressionToken::Sign("(") => {
                 let inner = self.expression(0)?;
                 self.expect(")")?;
                 inner
             }
-            Token::Sign("{") => {
+            ExpressionToken::Sign("{") => {
                 self.expect("}")?;
-                Term::Nothing
+                ExpressionStep::Nothing
             }
-            Token::Sign("-") => Term::Negative(Box::new(self.path()?)),
-            Token::Sign(sign) => return Err(ExpressionError { problem: format!("'{sign}' stands first"), at }),
+            ExpressionToken::Sign("-") => ExpressionStep::Negative(Box::new(self.path()?)),
+            ExpressionToken::Sign(sign) => {
+                return Err(ExpressionError { problem: format!("'{sign}' stands first"), at });
+            }
         })
     }
 
     /// A member, or a function where a parenthesis follows.
-    fn step(&mut self, on: Option<Box<Term>>, name: String, at: usize) -> Result<Term, ExpressionError> {
+    fn step(
+        &mut self,
+        on: Option<Box<ExpressionStep>>,
+        name: String,
+        at: usize,
+    ) -> Result<ExpressionStep, ExpressionError> {
         if !self.takes("(") {
-            return Ok(Term::Member { on, name });
+            return Ok(ExpressionStep::Member { on, name });
         }
         if matches!(name.as_str(), "ofType" | "is" | "as") {
             let type_name = self.type_name()?;
             self.expect(")")?;
             let call = Call::OfType(type_name.clone());
             return Ok(match name.as_str() {
-                "is" => Term::TypeTest { on: Box::new(on.map_or(Term::This, |on| *on)), name: type_name, keeps: false },
-                _ => Term::Call { on, call },
+                "is" => ExpressionStep::TypeTest {
+                    on: Box::new(on.map_or(ExpressionStep::This, |on| *on)),
+                    name: type_name,
+                    keeps: false,
+                },
+                _ => ExpressionStep::Call { on, call },
             });
         }
         let mut arguments = Vec::new();
@@ -357,18 +368,18 @@ impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
             problem: format!("the function {name} with {count} arguments is not known"),
             at,
         })?;
-        Ok(Term::Call { on, call })
+        Ok(ExpressionStep::Call { on, call })
     }
 
     /// `Observation`, `FHIR.Observation`, `System.String`
     fn type_name(&mut self) -> Result<String, ExpressionError> {
         let (token, at) = self.next()?;
-        let Token::Name(mut name) = token else {
+        let ExpressionToken::Name(mut name) = token else {
             return Err(ExpressionError { problem: "a type is missing".to_owned(), at });
         };
         if matches!(name.as_str(), "FHIR" | "System") && self.takes(".") {
             let (token, at) = self.next()?;
-            let Token::Name(inner) = token else {
+            let ExpressionToken::Name(inner) = token else {
                 return Err(ExpressionError { problem: "a type is missing".to_owned(), at });
             };
             name = inner;
@@ -377,14 +388,14 @@ impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
         if known { Ok(name) } else { Err(ExpressionError { problem: format!("the type {name} is not known"), at }) }
     }
 
-    fn next(&mut self) -> Result<(Token, usize), ExpressionError> {
+    fn next(&mut self) -> Result<(ExpressionToken, usize), ExpressionError> {
         self.tokens
             .next()
             .ok_or_else(|| ExpressionError { problem: "the expression ends too early".into(), at: self.end })
     }
 
     fn takes(&mut self, sign: &str) -> bool {
-        self.tokens.next_if(|(token, _)| matches!(token, Token::Sign(found) if *found == sign)).is_some()
+        self.tokens.next_if(|(token, _)| matches!(token, ExpressionToken::Sign(found) if *found == sign)).is_some()
     }
 
     fn expect(&mut self, sign: &str) -> Result<(), ExpressionError> {
@@ -401,7 +412,7 @@ impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
 ///
 /// # Errors
 /// A pattern or a value set that the function cannot work with.
-fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
+fn call(name: &str, arguments: Vec<ExpressionStep>) -> Result<Option<Call>, String> {
     let mut arguments = arguments.into_iter().map(Box::new);
     let given = (arguments.next(), arguments.next(), arguments.next());
     if arguments.next().is_some() {
@@ -428,7 +439,7 @@ fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
         ("length", (None, ..)) => Call::Length,
         ("matches", (Some(pattern), None, None)) => Call::Matches(compile(&pattern)?),
         ("memberOf", (Some(value_set), None, None)) => match *value_set {
-            Term::Text(address) if codes::of(&address).is_some() => Call::MemberOf(address),
+            ExpressionStep::Text(address) if codes::of(&address).is_some() => Call::MemberOf(address),
             _ => return Err("memberOf knows the value sets of R5's required bindings only".to_owned()),
         },
         ("not", (None, ..)) => Call::Not,
@@ -447,8 +458,8 @@ fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
     }))
 }
 
-fn compile(pattern: &Term) -> Result<Pattern, String> {
-    let Term::Text(pattern) = pattern else { return Err("a pattern must be a plain text".to_owned()) };
+fn compile(pattern: &ExpressionStep) -> Result<Pattern, String> {
+    let ExpressionStep::Text(pattern) = pattern else { return Err("a pattern must be a plain text".to_owned()) };
     regex::Regex::new(pattern).map(Pattern).map_err(|error| format!("the pattern {pattern} cannot be used: {error}"))
 }
 

@@ -13,7 +13,7 @@ fn asked(text: &str) -> Result<bool, EvaluationError> {
     let node = Node::resource(&json);
     let expression = Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let contained = contained(&json);
-    expression.holds(Context { focus: node, resource: node, root: node, contained: &contained })
+    expression.holds(EvaluationContext { focus: node, resource: node, root: node, contained: &contained })
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn values_without_end_are_not_looked_at() {
     let json = json::parse(text.as_bytes()).unwrap();
     let node = Node::resource(&json);
     let contained = contained(&json);
-    let context = Context { focus: node, resource: node, root: node, contained: &contained };
+    let context = EvaluationContext { focus: node, resource: node, root: node, contained: &contained };
     let holds = |text: &str| match Expression::parse(text) {
         Ok(expression) => expression.holds(context),
         Err(error) => panic!("{text}: {error}"),
@@ -165,7 +165,7 @@ fn a_step_that_comes_again_for_each_value_is_bounded_as_a_whole() {
         let (node, contained) = (Node::resource(&json), contained(&json));
         let asked = "component.code.where(coding.intersect(%resource.code.coding).exists()).empty()";
         let expression = Expression::parse(asked).unwrap();
-        expression.holds(Context { focus: node, resource: node, root: node, contained: &contained })
+        expression.holds(EvaluationContext { focus: node, resource: node, root: node, contained: &contained })
     };
     assert_eq!(holds(100), Ok(true));
     assert!(holds(2_000).is_err());

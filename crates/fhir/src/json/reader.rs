@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 
 use super::lexer::Lexer;
-use super::source::Source;
+use super::source::JsonSource;
 use super::value::{Json, Object};
 use crate::element;
 use crate::limits::JSON_DEPTH_MAX;
@@ -24,18 +24,20 @@ const ITEMS_COPIED_MAX: usize = 4_096;
 ///
 /// # Errors
 /// It is not JSON (with line and column), or deeper than `depth_max`.
-pub(super) fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
+pub(super) fn read(text: &str, depth_max: usize) -> Result<ReadJson<'_>, Outcome> {
     let (members, items) = (Vec::with_capacity(64), Vec::with_capacity(32));
     let (path, problems) = (Vec::with_capacity(16), Problems::default());
-    let mut reader = Reader { lexer: Lexer::new(text), depth_max, members, items, path, problems };
+    let mut reader = JsonReader { lexer: Lexer::new(text), depth_max, members, items, path, problems };
     match reader.whole() {
         Ok((value, source)) => {
             let problems = placed(reader.problems, &value);
             // Of a duplicate key only the first value was read.
-            Ok(Read { value, source: source.filter(|_| problems.is_empty()), problems })
+            Ok(ReadJson { value, source: source.filter(|_| problems.is_empty()), problems })
         }
-        Err(Unread::TooDeep) => Err(Issue::new(Hcert::JsonTooDeep).with("max", JSON_DEPTH_MAX.to_string()).into()),
-        Err(Unread::NoJson) => Err(Issue::new(Hcert::JsonSyntax).with("problem", why_no_json(text)).into()),
+        Err(UnreadableJson::TooDeep) => {
+            Err(Issue::new(Hcert::JsonTooDeep).with("max", JSON_DEPTH_MAX.to_string()).into())
+        }
+        Err(UnreadableJson::NoJson) => Err(Issue::new(Hcert::JsonSyntax).with("problem", why_no_json(text)).into()),
     }
 }
 
@@ -56,12 +58,12 @@ fn placed(problems: Problems, value: &Json) -> Problems {
 
 /// Why a text cannot be read.
 #[derive(Debug)]
-enum Unread {
+enum UnreadableJson {
     NoJson,
     TooDeep,
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     lexer: Lexer<'a>,
     depth_max: usize,
     /// Members of all open objects. An object that is closed takes its own off the end, in one allocation of the right
@@ -70,28 +72,28 @@ struct Reader<'a> {
     /// The same for arrays.
     items: Vec<Json<'a>>,
     /// The path to the value that is being read.
-    path: Vec<Step<'a>>,
+    path: Vec<ReaderStep<'a>>,
     problems: Problems,
 }
 
-enum Step<'a> {
+enum ReaderStep<'a> {
     Member(Cow<'a, str>),
     Item(usize),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     /// The value of the whole text, and the text where it is as we would write it.
-    fn whole(&mut self) -> Result<(Json<'a>, Option<Source<'a>>), Unread> {
+    fn whole(&mut self) -> Result<(Json<'a>, Option<JsonSource<'a>>), UnreadableJson> {
         let sign = self.sign()?;
         let value = self.value(sign)?;
-        let source = self.lexer.as_written.then(|| Source::new(self.lexer.read()));
-        if self.lexer.is_at_end() { Ok((value, source)) } else { Err(Unread::NoJson) }
+        let source = self.lexer.as_written.then(|| JsonSource::new(self.lexer.read()));
+        if self.lexer.is_at_end() { Ok((value, source)) } else { Err(UnreadableJson::NoJson) }
     }
 
     /// The value that begins with `sign`.
-    fn value(&mut self, sign: u8) -> Result<Json<'a>, Unread> {
+    fn value(&mut self, sign: u8) -> Result<Json<'a>, UnreadableJson> {
         if self.path.len() > self.depth_max {
-            return Err(Unread::TooDeep);
+            return Err(UnreadableJson::TooDeep);
         }
         let lexer = &mut self.lexer;
         let read = match sign {
@@ -102,7 +104,7 @@ impl<'a> Reader<'a> {
             b'f' => lexer.word("false").map(|()| Json::Bool(false)),
             b'n' => {
                 // Whether a null may stand here is known one level up: only inside an array of primitives.
-                if !matches!(self.path.last(), Some(Step::Item(_))) {
+                if !matches!(self.path.last(), Some(ReaderStep::Item(_))) {
                     self.problem(Hcert::JsonEmptyValue);
                 }
                 self.lexer.word("null").map(|()| Json::Null)
@@ -110,10 +112,10 @@ impl<'a> Reader<'a> {
             b'-' | b'0'..=b'9' => lexer.number().map(Json::Number),
             _ => None,
         };
-        read.ok_or(Unread::NoJson)
+        read.ok_or(UnreadableJson::NoJson)
     }
 
-    fn object(&mut self) -> Result<Json<'a>, Unread> {
+    fn object(&mut self) -> Result<Json<'a>, UnreadableJson> {
         let start = self.members.len();
         // A bit for each name seen, so that most are known to be new without a comparison.
         let mut seen: u64 = 0;
@@ -124,11 +126,11 @@ impl<'a> Reader<'a> {
             return Ok(Json::Object(Object::default()));
         }
         loop {
-            let name = if sign == b'"' { self.lexer.string() } else { None }.ok_or(Unread::NoJson)?;
+            let name = if sign == b'"' { self.lexer.string() } else { None }.ok_or(UnreadableJson::NoJson)?;
             // The names tell where members stand in the source.
             self.lexer.as_written &= matches!(name, Cow::Borrowed(_));
             if self.sign()? != b':' {
-                return Err(Unread::NoJson);
+                return Err(UnreadableJson::NoJson);
             }
             let bit = 1 << bit_of(name.as_bytes());
             let others = &self.members[start..];
@@ -140,13 +142,13 @@ impl<'a> Reader<'a> {
                 false => !names.insert(name.clone()),
             };
             seen |= bit;
-            self.path.push(Step::Member(name));
+            self.path.push(ReaderStep::Member(name));
             let first = self.sign()?;
             let value = self.value(first)?;
             if is_known {
                 self.problem(Hcert::JsonDuplicateKey);
             }
-            if let Some(Step::Member(name)) = self.path.pop()
+            if let Some(ReaderStep::Member(name)) = self.path.pop()
                 && !is_known
             {
                 self.members.push((name, value));
@@ -154,23 +156,23 @@ impl<'a> Reader<'a> {
             match self.sign()? {
                 b',' => sign = self.sign()?,
                 b'}' => return Ok(Json::Object(Object(self.members.split_off(start)))),
-                _ => return Err(Unread::NoJson),
+                _ => return Err(UnreadableJson::NoJson),
             }
         }
     }
 
-    fn array(&mut self) -> Result<Json<'a>, Unread> {
+    fn array(&mut self) -> Result<Json<'a>, UnreadableJson> {
         let start = self.items.len();
         let mut sign = self.sign()?;
         while sign != b']' || self.items.len() > start {
-            self.path.push(Step::Item(self.items.len() - start));
+            self.path.push(ReaderStep::Item(self.items.len() - start));
             let item = self.value(sign)?;
             self.path.pop();
             self.items.push(item);
             match self.sign()? {
                 b',' => sign = self.sign()?,
                 b']' => break,
-                _ => return Err(Unread::NoJson),
+                _ => return Err(UnreadableJson::NoJson),
             }
         }
         let items = &self.items[start..];
@@ -191,8 +193,8 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(always)]
-    fn sign(&mut self) -> Result<u8, Unread> {
-        self.lexer.sign().ok_or(Unread::NoJson)
+    fn sign(&mut self) -> Result<u8, UnreadableJson> {
+        self.lexer.sign().ok_or(UnreadableJson::NoJson)
     }
 
     #[cold]
@@ -204,15 +206,15 @@ impl<'a> Reader<'a> {
 
 /// FHIRPath of the element, or of the innermost one around it whose name FHIRPath has: others may be as long as the body, and each
 /// problem below them would repeat them.
-fn expression(path: &[Step]) -> String {
+fn expression(path: &[ReaderStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            Step::Member(name) if !is_name(name) => break,
-            Step::Member(name) if text.is_empty() => text.push_str(name),
-            Step::Member(name) => text.push_str(&format!(".{name}")),
-            Step::Item(_) if text.is_empty() => break,
-            Step::Item(index) => text.push_str(&format!("[{index}]")),
+            ReaderStep::Member(name) if !is_name(name) => break,
+            ReaderStep::Member(name) if text.is_empty() => text.push_str(name),
+            ReaderStep::Member(name) => text.push_str(&format!(".{name}")),
+            ReaderStep::Item(_) if text.is_empty() => break,
+            ReaderStep::Item(index) => text.push_str(&format!("[{index}]")),
         }
     }
     text
@@ -228,12 +230,12 @@ fn bit_of(name: &[u8]) -> u32 {
 
 /// What was read of a text.
 #[derive(Debug)]
-pub struct Read<'a> {
+pub struct ReadJson<'a> {
     pub value: Json<'a>,
     /// What FHIR forbids in well-formed JSON.
     pub problems: Problems,
     /// The text, where it is as we would write it.
-    pub source: Option<Source<'a>>,
+    pub source: Option<JsonSource<'a>>,
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use super::{Json, Object};
 /// The text of one value, written as [`Json::write`] writes it. Values know where they stand in it by the member names they borrow, so
 /// it serves a value only as it was read.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a>(&'a str);
+pub struct JsonSource<'a>(&'a str);
 
-impl<'a> Source<'a> {
+impl<'a> JsonSource<'a> {
     /// `text` has no white space between its values, and its escapes are those that [`write_string`](super::write_string) makes.
-    pub(super) fn new(text: &'a str) -> Source<'a> {
-        Source(text)
+    pub(super) fn new(text: &'a str) -> JsonSource<'a> {
+        JsonSource(text)
     }
 
     /// Bytes of the text.
@@ -32,13 +32,13 @@ impl<'a> Source<'a> {
     }
 
     /// The part that a member's value was read from.
-    pub fn value(self, object: &Object, name: &str) -> Option<Source<'a>> {
+    pub fn value(self, object: &Object, name: &str) -> Option<JsonSource<'a>> {
         let at = object.0.iter().position(|(known, _)| known == name)?;
-        self.member(object, at)?.get(name.len() + 3..).map(Source)
+        self.member(object, at)?.get(name.len() + 3..).map(JsonSource)
     }
 
     /// As [`value`](Self::value), of a value that may be no object.
-    pub fn value_in(self, value: &Json, name: &str) -> Option<Source<'a>> {
+    pub fn value_in(self, value: &Json, name: &str) -> Option<JsonSource<'a>> {
         self.value(value.as_object()?, name)
     }
 

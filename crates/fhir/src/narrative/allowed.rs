@@ -11,7 +11,7 @@ use roxmltree::{Document, Error, Node, TextPos};
 
 use super::address::{active_style, forbidden_scheme, is_own_image};
 use super::elements::{self, EXCLUSIONS, may_have};
-use super::problem::{Kind, Problem};
+use super::problem::{NarrativeProblem, ProblemKind};
 use super::text::{is_bounded, named, only_text};
 use super::{XHTML, collapsed};
 
@@ -22,14 +22,14 @@ pub(super) const NARRATIVE_PROBLEMS_MAX: usize = 20;
 /// and [`plain_text`](super::plain_text) reads it.
 ///
 /// Source: FHIR R5 `narrative.html`, `txt-1`, `txt-2`; Contract 8.2.
-pub fn problems(div: &str) -> Vec<Problem> {
+pub fn problems(div: &str) -> Vec<NarrativeProblem> {
     if only_text(div).is_some_and(|text| !collapsed(text).is_empty()) {
         return Vec::new();
     }
     if !is_bounded(div) {
-        return vec![Problem::too_much()];
+        return vec![NarrativeProblem::too_much()];
     }
-    let mut found = Found::default();
+    let mut found = AttributeVerdict::default();
     match Document::parse(div) {
         Ok(document) => found.check(&document),
         Err(Error::UnknownEntityReference(..)) => {
@@ -41,7 +41,7 @@ pub fn problems(div: &str) -> Vec<Problem> {
         }
         Err(Error::DtdDetected) => {
             let at = div.find("<!DOCTYPE").unwrap_or_default();
-            found.push(Kind::Doctype, "", || place(div, at));
+            found.push(ProblemKind::Doctype, "", || place(div, at));
         }
         Err(error) => found.problems.push(error.into()),
     }
@@ -51,16 +51,16 @@ pub fn problems(div: &str) -> Vec<Problem> {
 }
 
 #[derive(Default)]
-struct Found {
-    problems: Vec<Problem>,
+struct AttributeVerdict {
+    problems: Vec<NarrativeProblem>,
     /// Where the element ends that an exclusion is about and that was entered last; 0 before the first.
     excluded_until: [usize; EXCLUSIONS.len()],
 }
 
-impl Found {
+impl AttributeVerdict {
     /// Tells of a problem, unless it is known. `at` reads the div from its beginning, so nobody asks it twice for one problem.
-    fn push(&mut self, kind: Kind, detail: &str, at: impl FnOnce() -> TextPos) {
-        let mut problem = Problem::new(kind, detail);
+    fn push(&mut self, kind: ProblemKind, detail: &str, at: impl FnOnce() -> TextPos) {
+        let mut problem = NarrativeProblem::new(kind, detail);
         if !self.is_full() && !self.problems.iter().any(|known| known.is_like(&problem)) {
             problem.at = Some(at());
             self.problems.push(problem);
@@ -73,12 +73,12 @@ impl Found {
 
     fn check(&mut self, document: &Document) {
         if document.input_text().starts_with("<?xml") {
-            self.push(Kind::Instruction, "<?xml", || TextPos::new(1, 1));
+            self.push(ProblemKind::Instruction, "<?xml", || TextPos::new(1, 1));
         }
         self.hidden(document);
         let root = document.root_element();
         if !root.has_tag_name((XHTML, "div")) {
-            self.push(Kind::Root, &tag(root), || at(root));
+            self.push(ProblemKind::Root, &tag(root), || at(root));
         }
         // Goes along the nodes as they lie in memory: a div may nest as deep as it is long.
         for node in document.descendants() {
@@ -86,7 +86,7 @@ impl Found {
                 return;
             }
             if let Some(instruction) = node.pi() {
-                self.push(Kind::Instruction, &format!("<?{}", instruction.target), || at(node));
+                self.push(ProblemKind::Instruction, &format!("<?{}", instruction.target), || at(node));
             }
             if node.is_element() {
                 self.element(node, root);
@@ -95,7 +95,7 @@ impl Found {
             }
         }
         if !document.descendants().any(is_content) {
-            self.push(Kind::Empty, "", || at(root));
+            self.push(ProblemKind::Empty, "", || at(root));
         }
     }
 
@@ -103,27 +103,27 @@ impl Found {
         let namespace = element.tag_name().namespace();
         // One in the namespace of a wrong root is told of with the root.
         if namespace != Some(XHTML) && namespace != root.tag_name().namespace() {
-            return self.push(Kind::Namespace, &tag(element), || at(element));
+            return self.push(ProblemKind::Namespace, &tag(element), || at(element));
         }
         let Some(definition) = elements::of(element.tag_name().name()) else {
-            return self.push(Kind::Element, &tag(element), || at(element));
+            return self.push(ProblemKind::Element, &tag(element), || at(element));
         };
         self.nesting(element, definition);
         let document = element.document();
         // The XML reader passes over an empty prefix; to an HTML reader `<:b/>` is a text.
         if document.input_text()[element.range().start + 1..].starts_with(':') {
-            return self.push(Kind::Prefix, ":", || at(element));
+            return self.push(ProblemKind::Prefix, ":", || at(element));
         }
         // It takes `a:xmlns="…"` for `xmlns="…"`, whatever the prefix; to an HTML reader the tag has no namespace then.
         if let Some(prefix) = prefixed_xmlns(&document.input_text()[element.range().start..]) {
-            return self.push(Kind::Prefix, prefix, || at(element));
+            return self.push(ProblemKind::Prefix, prefix, || at(element));
         }
         for attribute in element.attributes() {
             let name = &document.input_text()[attribute.range_qname()];
             let problem = if may_have(definition.attributes, name) {
                 of_value(name, attribute.value())
             } else {
-                Some((Kind::Attribute, Cow::Borrowed(name)))
+                Some((ProblemKind::Attribute, Cow::Borrowed(name)))
             };
             if let Some((kind, detail)) = problem {
                 self.push(kind, &detail, || document.text_pos_at(attribute.range().start));
@@ -148,7 +148,7 @@ impl Found {
             }
         }
         if let Some(outer) = outer {
-            self.push(Kind::Nesting, &format!("<{outer}> {}", tag(element)), || at(element));
+            self.push(ProblemKind::Nesting, &format!("<{outer}> {}", tag(element)), || at(element));
         }
     }
 
@@ -157,7 +157,7 @@ impl Found {
             elements::of(parent.tag_name().name()).is_some_and(|definition| !definition.may_hold_text())
         });
         if let Some(outer) = outer {
-            self.push(Kind::Text, &tag(outer), || at(text));
+            self.push(ProblemKind::Text, &tag(outer), || at(text));
         }
     }
 
@@ -170,10 +170,10 @@ impl Found {
             let piece = &div[start..start + piece_bytes(&div[start..])];
             let data = piece.strip_prefix("<![CDATA[").and_then(|data| data.strip_suffix("]]>"));
             if data.is_some_and(|data| data.contains('>')) {
-                self.push(Kind::Data, "", || document.text_pos_at(start));
+                self.push(ProblemKind::Data, "", || document.text_pos_at(start));
             }
             if piece.starts_with("<!-->") || piece.starts_with("<!--->") {
-                self.push(Kind::Comment, "", || document.text_pos_at(start));
+                self.push(ProblemKind::Comment, "", || document.text_pos_at(start));
             }
             from = start + piece.len();
         }
@@ -191,7 +191,7 @@ impl Found {
             };
             let number = named(rest).map(|(_, number)| number);
             let detail = number.map_or(Cow::Borrowed(name), |number| Cow::Owned(format!("{name} = {number}")));
-            self.push(Kind::Named, &detail, || place(div, start));
+            self.push(ProblemKind::Named, &detail, || place(div, start));
             let filling = if number == Some("&#160;") { " " } else { "_" };
             filled.extend(iter::repeat_n(filling, name.len()));
         }
@@ -232,11 +232,11 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// What is wrong with the value of an allowed attribute, and how to tell it.
-fn of_value<'v>(name: &str, value: &'v str) -> Option<(Kind, Cow<'v, str>)> {
+fn of_value<'v>(name: &str, value: &'v str) -> Option<(ProblemKind, Cow<'v, str>)> {
     match name {
-        "cite" | "href" | "longdesc" | "usemap" => Some((Kind::Address, forbidden_scheme(value)?.into())),
-        "src" => (!is_own_image(value)).then(|| (Kind::Image, value.into())),
-        "style" => Some((Kind::Style, active_style(value)?.into())),
+        "cite" | "href" | "longdesc" | "usemap" => Some((ProblemKind::Address, forbidden_scheme(value)?.into())),
+        "src" => (!is_own_image(value)).then(|| (ProblemKind::Image, value.into())),
+        "style" => Some((ProblemKind::Style, active_style(value)?.into())),
         _ => None,
     }
 }

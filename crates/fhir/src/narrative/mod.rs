@@ -14,7 +14,7 @@ mod text;
 
 pub use allowed::problems;
 pub use link::{dead_links, ids};
-pub use problem::Problem;
+pub use problem::NarrativeProblem;
 pub use text::{begin_with, collapsed, escape, is_bounded, plain_text, section_text};
 
 /// The namespace a Narrative's div stands in.

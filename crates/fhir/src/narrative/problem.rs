@@ -12,16 +12,16 @@ const NARRATIVE_DETAIL_CHARACTERS_MAX: usize = 60;
 /// One reason why a div is not allowed. Shown, it is the `<problem>` of issue HCERT-195: `the element <script> (1:43)`, the
 /// numbers being line and column within the div, both from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    kind: Kind,
-    /// Names and values, never words, so that a text in another language needs another [`Kind::words`] alone.
+pub struct NarrativeProblem {
+    kind: ProblemKind,
+    /// Names and values, never words, so that a text in another language needs another [`ProblemKind::words`] alone.
     detail: String,
     /// Where it begins, when that is known.
     pub(super) at: Option<TextPos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProblemKind {
     Address,
     Attribute,
     AttributeTwice,
@@ -45,59 +45,59 @@ pub(super) enum Kind {
     TooMuch,
 }
 
-impl Kind {
+impl ProblemKind {
     /// The beginning of the text; the Estonian one stands with the other words of ours in `outcome::words`.
     #[rustfmt::skip]
     fn words(self) -> &'static str {
         match self {
-            Kind::Address        => "an address that begins with ",
-            Kind::Attribute      => "the attribute ",
-            Kind::AttributeTwice => "the same attribute twice: ",
-            Kind::Character      => "a character that XML forbids: ",
-            Kind::Comment        => "a comment that begins with > or ->",
-            Kind::Data           => "a CDATA section with the character >",
-            Kind::Doctype        => "a document type declaration",
-            Kind::Element        => "the element ",
-            Kind::Empty          => "neither text nor an image",
-            Kind::Image          => "an image that is not part of the resource as PNG, JPEG or GIF: ",
-            Kind::Instruction    => "a processing instruction: ",
-            Kind::Named          => "a named character in place of its number: ",
-            Kind::Namespace      => "an element of another namespace than XHTML: ",
-            Kind::Nesting        => "an element inside one that must not hold it: ",
-            Kind::NotWellFormed  => "XML that is not well-formed",
-            Kind::Order          => "elements that end in the wrong order: ",
-            Kind::Prefix         => "a prefix without a namespace: ",
-            Kind::Root           => "a root element that is not div in the namespace of XHTML: ",
-            Kind::Style          => "a style that loads or runs something: ",
-            Kind::Text           => "text directly inside an element that must not hold it: ",
-            Kind::TooMuch        => "more attributes of an element or more namespaces than allowed: ",
+            ProblemKind::Address        => "an address that begins with ",
+            ProblemKind::Attribute      => "the attribute ",
+            ProblemKind::AttributeTwice => "the same attribute twice: ",
+            ProblemKind::Character      => "a character that XML forbids: ",
+            ProblemKind::Comment        => "a comment that begins with > or ->",
+            ProblemKind::Data           => "a CDATA section with the character >",
+            ProblemKind::Doctype        => "a document type declaration",
+            ProblemKind::Element        => "the element ",
+            ProblemKind::Empty          => "neither text nor an image",
+            ProblemKind::Image          => "an image that is not part of the resource as PNG, JPEG or GIF: ",
+            ProblemKind::Instruction    => "a processing instruction: ",
+            ProblemKind::Named          => "a named character in place of its number: ",
+            ProblemKind::Namespace      => "an element of another namespace than XHTML: ",
+            ProblemKind::Nesting        => "an element inside one that must not hold it: ",
+            ProblemKind::NotWellFormed  => "XML that is not well-formed",
+            ProblemKind::Order          => "elements that end in the wrong order: ",
+            ProblemKind::Prefix         => "a prefix without a namespace: ",
+            ProblemKind::Root           => "a root element that is not div in the namespace of XHTML: ",
+            ProblemKind::Style          => "a style that loads or runs something: ",
+            ProblemKind::Text           => "text directly inside an element that must not hold it: ",
+            ProblemKind::TooMuch        => "more attributes of an element or more namespaces than allowed: ",
         }
     }
 }
 
-impl Problem {
+impl NarrativeProblem {
     /// `detail` is cut to what a message can hold, on one line.
-    pub(super) fn new(kind: Kind, detail: &str) -> Problem {
+    pub(super) fn new(kind: ProblemKind, detail: &str) -> NarrativeProblem {
         let mut characters = detail.chars().map(|character| if character.is_control() { ' ' } else { character });
         let mut detail: String = characters.by_ref().take(NARRATIVE_DETAIL_CHARACTERS_MAX).collect();
         if characters.next().is_some() {
             detail.push('…');
         }
-        Problem { kind, detail, at: None }
+        NarrativeProblem { kind, detail, at: None }
     }
 
-    pub(super) fn too_much() -> Problem {
-        Problem::new(Kind::TooMuch, &format!("{XHTML_ATTRIBUTES_MAX}, {XHTML_NAMESPACES_MAX}"))
+    pub(super) fn too_much() -> NarrativeProblem {
+        NarrativeProblem::new(ProblemKind::TooMuch, &format!("{XHTML_ATTRIBUTES_MAX}, {XHTML_NAMESPACES_MAX}"))
     }
 
     /// Whether another place has the same problem; a reader needs the first one only.
-    pub(super) fn is_like(&self, other: &Problem) -> bool {
+    pub(super) fn is_like(&self, other: &NarrativeProblem) -> bool {
         self.kind == other.kind && self.detail == other.detail
     }
 }
 
-impl From<roxmltree::Error> for Problem {
-    fn from(error: roxmltree::Error) -> Problem {
+impl From<roxmltree::Error> for NarrativeProblem {
+    fn from(error: roxmltree::Error) -> NarrativeProblem {
         use roxmltree::Error::{
             DuplicatedAttribute, NoRootNode, NonXmlChar, UnclosedRootNode, UnexpectedCloseTag, UnexpectedDeclaration,
             UnexpectedEndOfStream, UnknownNamespace,
@@ -108,18 +108,22 @@ impl From<roxmltree::Error> for Problem {
             _ => Some(error.pos()),
         };
         let problem = match error {
-            UnexpectedCloseTag(open, close, _) => Problem::new(Kind::Order, &format!("<{open}> </{close}>")),
-            DuplicatedAttribute(name, _) => Problem::new(Kind::AttributeTwice, &name),
-            UnknownNamespace(prefix, _) => Problem::new(Kind::Prefix, &prefix),
-            NonXmlChar(character, _) => Problem::new(Kind::Character, &format!("U+{:04X}", u32::from(character))),
-            UnexpectedDeclaration(_) => Problem::new(Kind::Instruction, "<?xml"),
-            _ => Problem::new(Kind::NotWellFormed, ""),
+            UnexpectedCloseTag(open, close, _) => {
+                NarrativeProblem::new(ProblemKind::Order, &format!("<{open}> </{close}>"))
+            }
+            DuplicatedAttribute(name, _) => NarrativeProblem::new(ProblemKind::AttributeTwice, &name),
+            UnknownNamespace(prefix, _) => NarrativeProblem::new(ProblemKind::Prefix, &prefix),
+            NonXmlChar(character, _) => {
+                NarrativeProblem::new(ProblemKind::Character, &format!("U+{:04X}", u32::from(character)))
+            }
+            UnexpectedDeclaration(_) => NarrativeProblem::new(ProblemKind::Instruction, "<?xml"),
+            _ => NarrativeProblem::new(ProblemKind::NotWellFormed, ""),
         };
-        Problem { at, ..problem }
+        NarrativeProblem { at, ..problem }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for NarrativeProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "{}{}", self.kind.words(), self.detail)?;
         match self.at {

@@ -10,7 +10,7 @@ fn div(content: &str) -> String {
 
 /// Problems of a div as they are told, without their places.
 fn told(div: &str) -> Vec<String> {
-    let without_place = |problem: &Problem| {
+    let without_place = |problem: &NarrativeProblem| {
         let text = problem.to_string();
         let place = |at: &usize| text[*at..].chars().all(|c| " (:)".contains(c) || c.is_ascii_digit());
         let end = text.rfind(" (").filter(place).unwrap_or(text.len());
@@ -275,7 +275,7 @@ fn every_attribute_of_the_table_is_allowed_on_its_elements_and_no_other() {
 
 #[test]
 fn a_problem_names_its_line_and_column() {
-    let shown = |content: &str| problems(&div(content)).iter().map(Problem::to_string).collect::<Vec<_>>();
+    let shown = |content: &str| problems(&div(content)).iter().map(NarrativeProblem::to_string).collect::<Vec<_>>();
     assert_eq!(shown("<u>a</u>"), ["the element <u> (1:43)"]);
     assert_eq!(shown("õ\n <p\n onclick=\"a\">b</p>"), ["the attribute onclick (3:2)"]);
     assert_eq!(
@@ -285,9 +285,15 @@ fn a_problem_names_its_line_and_column() {
     assert_eq!(shown("\n\nõ&nbsp;"), ["a named character in place of its number: &nbsp; = &#160; (3:2)"]);
     assert_eq!(shown(""), ["neither text nor an image (1:1)"]);
     assert_eq!(shown("\n<p>a</b>"), ["elements that end in the wrong order: <p> </b> (2:5)"]);
-    assert_eq!(problems("<div").first().map(Problem::to_string).as_deref(), Some("XML that is not well-formed"));
+    assert_eq!(
+        problems("<div").first().map(NarrativeProblem::to_string).as_deref(),
+        Some("XML that is not well-formed")
+    );
     let typed = format!("<!-- a -->\n<!DOCTYPE a>{}", div("a"));
-    assert_eq!(problems(&typed).first().map(Problem::to_string).as_deref(), Some("a document type declaration (2:1)"));
+    assert_eq!(
+        problems(&typed).first().map(NarrativeProblem::to_string).as_deref(),
+        Some("a document type declaration (2:1)")
+    );
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub fn is_bounded(xml: &str) -> bool {
 
 /// Walks along children, siblings and parents without recursion: a div may nest as deep as it is long.
 fn text(document: &Document) -> String {
-    let mut out = Text::default();
+    let mut out = NarrativeText::default();
     let mut open = Some(document.root());
     while let Some(node) = open {
         out.enter(node);
@@ -137,13 +137,13 @@ fn text(document: &Document) -> String {
 }
 
 #[derive(Default)]
-struct Text {
+struct NarrativeText {
     text: String,
     /// White space was seen behind the last word.
     gap: bool,
 }
 
-impl Text {
+impl NarrativeText {
     fn enter(&mut self, node: Node) {
         self.gap |= breaks(node);
         if let Some(text) = node.text().filter(|_| node.is_text()) {

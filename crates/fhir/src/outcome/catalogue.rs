@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::concept::{self, Concept};
+use super::concept::{self, IssueConcept};
 
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
@@ -175,7 +175,7 @@ pub enum Language {
 
 /// What the catalogue says of a code.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CatalogueEntry {
     pub issue_type: IssueType,
     /// HTTP status of an answer that this code decides.
     pub status: u16,
@@ -183,7 +183,7 @@ pub struct Entry {
     estonian: String,
 }
 
-impl Entry {
+impl CatalogueEntry {
     /// The text with its `<name>` places still open.
     pub fn text(&self, language: Language) -> &str {
         match language {
@@ -194,24 +194,24 @@ impl Entry {
 }
 
 /// The catalogue's entry of a code.
-pub fn entry(code: Hcert) -> &'static Entry {
+pub fn entry(code: Hcert) -> &'static CatalogueEntry {
     &CATALOGUE[code as usize]
 }
 
-static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static CATALOGUE: LazyLock<Vec<CatalogueEntry>> = LazyLock::new(|| {
     let mut concepts = read();
     Hcert::ALL
         .iter()
         .map(|code| {
             let at = concepts.iter().position(|concept| concept.code == code.code());
             let concept = concepts.swap_remove(at.expect("a test holds the catalogue and the codes together"));
-            let Concept { issue_type, status, english, estonian, .. } = concept;
-            Entry { issue_type, status, english, estonian }
+            let IssueConcept { issue_type, status, english, estonian, .. } = concept;
+            CatalogueEntry { issue_type, status, english, estonian }
         })
         .collect()
 });
 
-fn read() -> Vec<Concept> {
+fn read() -> Vec<IssueConcept> {
     concept::read(include_str!("../../../../data/code-systems/hcert-issue.json"))
 }
 

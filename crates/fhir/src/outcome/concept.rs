@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// One code with its texts, whose `<name>` places are open.
 #[derive(Debug)]
-pub(super) struct Concept {
+pub(super) struct IssueConcept {
     pub code: String,
     pub issue_type: String,
     pub status: u16,
@@ -17,20 +17,20 @@ pub(super) struct Concept {
 }
 
 /// The codes of a CodeSystem that ships, in its order.
-pub(super) fn read(text: &str) -> Vec<Concept> {
-    let system: CodeSystem = serde_json::from_str(text).expect("tests read every catalogue that ships");
-    system.concept.into_iter().map(Concept::from).collect()
+pub(super) fn read(text: &str) -> Vec<IssueConcept> {
+    let system: IssueCodeSystem = serde_json::from_str(text).expect("tests read every catalogue that ships");
+    system.concept.into_iter().map(IssueConcept::from).collect()
 }
 
 #[derive(Deserialize)]
-struct CodeSystem {
+struct IssueCodeSystem {
     /// Left out where a system's codes are not known.
     #[serde(default)]
-    concept: Vec<Written>,
+    concept: Vec<WrittenConcept>,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct WrittenConcept {
     code: String,
     display: String,
     designation: Vec<Designation>,
@@ -52,15 +52,15 @@ struct Property {
     value_string: Option<String>,
 }
 
-impl From<Written> for Concept {
-    fn from(written: Written) -> Concept {
+impl From<WrittenConcept> for IssueConcept {
+    fn from(written: WrittenConcept) -> IssueConcept {
         let property = |name: &str| written.property.iter().find(|property| property.code == name);
         let examples = written.property.iter().filter(|property| property.code == "example");
         let example = |property: &Property| {
             let (name, value) = property.value_string.as_deref()?.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
         };
-        Concept {
+        IssueConcept {
             behind: property("behind").and_then(|found| found.value_code.clone()),
             issue_type: property("issue-type").and_then(|found| found.value_code.clone()).unwrap_or_default(),
             status: property("http-status").and_then(|found| found.value_integer).unwrap_or_default(),

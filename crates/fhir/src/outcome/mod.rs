@@ -13,9 +13,9 @@ mod words;
 
 use std::borrow::Cow;
 
-pub use catalogue::{Entry, Hcert, IssueType, Language, entry};
+pub use catalogue::{CatalogueEntry, Hcert, IssueType, Language, entry};
 pub use problems::Problems;
-pub use reflected::{Chain, IssueSystems, Reflected};
+pub use reflected::{IssueChain, IssueSystems, Reflected};
 
 /// One or more problems of one request, told together: our own, and behind them those of other systems.
 #[derive(Debug)]
@@ -233,9 +233,9 @@ impl Outcome {
     }
 }
 
-impl From<Chain> for Outcome {
+impl From<IssueChain> for Outcome {
     /// The chain alone, under its own status. It must not be empty.
-    fn from(chain: Chain) -> Self {
+    fn from(chain: IssueChain) -> Self {
         debug_assert!(!chain.issues.is_empty(), "a chain holds at least one issue");
         Outcome::from_issues(Vec::new()).reflecting(chain.status, chain.issues)
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::reflected::Coding;
+use super::reflected::ReflectedCoding;
 use super::{Issue, Language, Outcome, Reflected, entry};
 
 impl Outcome {
@@ -111,7 +111,7 @@ fn narrative<'a>(told: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     div
 }
 
-fn resource_coding(coding: &Coding) -> ResourceCoding<'_> {
+fn resource_coding(coding: &ReflectedCoding) -> ResourceCoding<'_> {
     ResourceCoding {
         system: coding.system.as_deref(),
         code: coding.code.as_deref(),
@@ -136,7 +136,7 @@ fn push_escaped(div: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::{Chain, Hcert};
+    use crate::outcome::{Hcert, IssueChain};
 
     #[test]
     fn the_resource_has_the_shape_of_the_specification() {
@@ -181,7 +181,7 @@ mod tests {
             id: Some("their-id".into()),
             severity: "error".into(),
             issue_type: "exception".into(),
-            codings: vec![Coding {
+            codings: vec![ReflectedCoding {
                 system: Some("https://mpi.tehik.ee".into()),
                 code: Some("MPI-001".into()),
                 display: None,
@@ -190,7 +190,7 @@ mod tests {
             diagnostics: Some("d".into()),
             expression: vec!["Patient.id".into()],
         };
-        let outcome = Outcome::from(Chain { status: 503, issues: vec![reflected.clone()] });
+        let outcome = Outcome::from(IssueChain { status: 503, issues: vec![reflected.clone()] });
         assert_eq!((outcome.status(), outcome.leading_code()), (503, "MPI-001"));
         let json = String::from_utf8(outcome.to_json(Language::Estonian, "s", || "i".into())).unwrap();
         let issue = concat!(

@@ -5,16 +5,16 @@
 
 use std::borrow::Cow;
 
-use crate::element::{self, Content, Element, ElementType, Found, TypeDefinition};
+use crate::element::{self, Element, ElementContent, ElementLookup, ElementType, TypeDefinition};
 use crate::json::{Json, Object};
 use crate::limits::STRING_CHARACTERS_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 use crate::path::Path;
-use crate::primitive::{Primitive, Wrong};
+use crate::primitive::{Primitive, PrimitiveError};
 
 /// What a walk over a body found.
 #[derive(Debug)]
-pub struct Shape {
+pub struct BodyShape {
     /// Every problem, in the order of the body. Each names its element in FHIRPath with indexes: `Composition.section[2].entry[0]`; a
     /// choice element goes by FHIRPath's name whatever its type (`Observation.value`), and an index stands wherever R5 lets an element
     /// repeat.
@@ -26,11 +26,11 @@ pub struct Shape {
 /// Checks a body that should be a resource of type `expected`, and normalises its times in place.
 ///
 /// Source: Contract 2.8, 5.2; FHIR R5 `json.html`.
-pub fn check(resource: &mut Json, expected: &'static str) -> Shape {
-    let mut walk = Walk::default();
+pub fn check(resource: &mut Json, expected: &'static str) -> BodyShape {
+    let mut walk = ShapeWalk::default();
     walk.path.open(expected);
     walk.resource(resource, Some(expected));
-    Shape { problems: walk.problems, rewrote: walk.rewrote }
+    BodyShape { problems: walk.problems, rewrote: walk.rewrote }
 }
 
 /// As [`check`], for a body that is used only when nothing is wrong with it.
@@ -38,12 +38,12 @@ pub fn check(resource: &mut Json, expected: &'static str) -> Shape {
 /// # Errors
 /// Every problem found.
 pub fn expect(resource: &mut Json, expected: &'static str) -> Result<(), Outcome> {
-    let Shape { problems, .. } = check(resource, expected);
+    let BodyShape { problems, .. } = check(resource, expected);
     if problems.is_empty() { Ok(()) } else { Err(problems.into_issues().into()) }
 }
 
 #[derive(Default)]
-struct Walk {
+struct ShapeWalk {
     path: Path,
     problems: Problems,
     /// Choice elements met in the objects that are open, each with the type it had: two types of one are one too many.
@@ -54,7 +54,7 @@ struct Walk {
 
 type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-impl Walk {
+impl ShapeWalk {
     fn resource(&mut self, value: &mut Json, expected: Option<&'static str>) {
         let Json::Object(Object(members)) = value else {
             return self.wrong_kind("an object", value.kind());
@@ -98,7 +98,7 @@ impl Walk {
         self.choices.truncate(outside);
     }
 
-    fn choice(&mut self, found: Found, outside: usize) {
+    fn choice(&mut self, found: ElementLookup, outside: usize) {
         let (element, kind) = (found.element, found.kind);
         match self.choices[outside..].iter().find(|(other, _)| std::ptr::eq(*other, element)) {
             Some((_, other)) if std::ptr::eq(*other, kind) => {}
@@ -113,7 +113,7 @@ impl Walk {
         }
     }
 
-    fn member(&mut self, members: &mut Members, at: usize, found: Found) {
+    fn member(&mut self, members: &mut Members, at: usize, found: ElementLookup) {
         if !found.element.repeats() {
             let value = &mut members[at].1;
             return match value {
@@ -137,13 +137,13 @@ impl Walk {
     }
 
     /// A null keeps a place in the list of primitive values, or in the one beside it, only where the other has something.
-    fn nulls(&mut self, members: &Members, at: usize, found: Found) {
+    fn nulls(&mut self, members: &Members, at: usize, found: ElementLookup) {
         let name = members[at].0.as_ref();
         let is_other = |key: &str| match name.strip_prefix('_') {
             Some(value) => key == value,
             None => key.strip_prefix('_') == Some(name),
         };
-        let has_other = found.is_sibling || matches!(found.kind.content, Content::Primitive(_));
+        let has_other = found.is_sibling || matches!(found.kind.content, ElementContent::Primitive(_));
         let other = members.iter().find(|(key, _)| has_other && is_other(key)).and_then(|(_, other)| other.as_array());
         let items = members[at].1.as_array().unwrap_or_default();
         for (index, _) in items.iter().enumerate().filter(|(_, item)| **item == Json::Null) {
@@ -154,15 +154,15 @@ impl Walk {
         }
     }
 
-    fn value(&mut self, value: &mut Json, found: Found) {
+    fn value(&mut self, value: &mut Json, found: ElementLookup) {
         match found.kind.content {
-            Content::Primitive(primitive) if !found.is_sibling => self.primitive(value, primitive),
-            Content::Resource => {
+            ElementContent::Primitive(primitive) if !found.is_sibling => self.primitive(value, primitive),
+            ElementContent::Resource => {
                 let outer = std::mem::replace(&mut self.in_contained, found.element.name == "contained");
                 self.resource(value, None);
                 self.in_contained = outer;
             }
-            Content::Primitive(_) | Content::Complex => match (value, found.kind.definition()) {
+            ElementContent::Primitive(_) | ElementContent::Complex => match (value, found.kind.definition()) {
                 (Json::Object(Object(members)), Some(definition)) => self.members(members, definition, false),
                 (value, _) => self.wrong_kind("an object", value.kind()),
             },
@@ -183,12 +183,14 @@ impl Walk {
                 _ => String::new(),
             };
             match wrong {
-                Wrong::Kind(expected) => {
+                PrimitiveError::Kind(expected) => {
                     Issue::new(Hcert::ElementTypeWrong).with("expected", expected).with("found", value.kind())
                 }
-                Wrong::Format => Issue::new(Hcert::FormatWrong).with("value", shown).with("type", kind.name()),
-                Wrong::LocalTimeMissing => Issue::new(Hcert::LocalTimeMissing).with("value", shown),
-                Wrong::TooLong => Issue::new(Hcert::TextTooLong).with("max", STRING_CHARACTERS_MAX.to_string()),
+                PrimitiveError::Format => Issue::new(Hcert::FormatWrong).with("value", shown).with("type", kind.name()),
+                PrimitiveError::LocalTimeMissing => Issue::new(Hcert::LocalTimeMissing).with("value", shown),
+                PrimitiveError::TooLong => {
+                    Issue::new(Hcert::TextTooLong).with("max", STRING_CHARACTERS_MAX.to_string())
+                }
             }
         });
     }

@@ -6,7 +6,7 @@ use super::is_one_in;
 use certificate::terminology::Terminology;
 use certificate::validation::Validator;
 use certificate::{Id, Names, Version, head, narrative};
-use fhir::json::{self, Json, Object, Read};
+use fhir::json::{self, Json, Object, ReadJson};
 use fhir::narrative::problems as narrative_problems;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Issue, Problems};
@@ -37,7 +37,7 @@ pub fn judge(bytes: &[u8]) {
 
 /// The body as it would be stored, and everything wrong with it; nothing when it cannot be read.
 fn judged(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<Issue>) {
-    let Read { mut value, problems, source } = match json::parse_with_problems(bytes) {
+    let ReadJson { mut value, problems, source } = match json::parse_with_problems(bytes) {
         Ok(read) => read,
         Err(outcome) => return (None, told(Problems::from(outcome.issues().to_vec()))),
     };

@@ -6,28 +6,28 @@ use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
-use hcert::access::token::order::Order;
-use hcert::interaction::Context;
-use hcert::interaction::asked::{Asked, Kind, Known, once};
+use hcert::access::token::order::TokenOrder;
+use hcert::interaction::RequestContext;
+use hcert::interaction::asked::{OperationParameters, ParameterDefinition, ParameterKind, once};
 use hcert::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};
 use hcert::interaction::limits::REASON_CHARACTERS_MAX;
 use hcert::interaction::operation::reason::reason;
 use hcert::interaction::validate::asked::asked as validated;
 
 /// A parameter of every kind, by the names that operations on code lists have for them.
-const KNOWN: [Known; 7] = [
-    once("url", Kind::Text),
-    once("code", Kind::Text),
-    once("activeOnly", Kind::Flag),
-    once("count", Kind::Number),
-    once("coding", Kind::Coding),
-    once("codeableConcept", Kind::Concept),
-    Known { name: "property", kind: Kind::Text, repeats: true },
+const KNOWN: [ParameterDefinition; 7] = [
+    once("url", ParameterKind::Text),
+    once("code", ParameterKind::Text),
+    once("activeOnly", ParameterKind::Flag),
+    once("count", ParameterKind::Number),
+    once("coding", ParameterKind::Coding),
+    once("codeableConcept", ParameterKind::Concept),
+    ParameterDefinition { name: "property", kind: ParameterKind::Text, repeats: true },
 ];
 
 /// Judges one body.
 pub fn judge(bytes: &[u8]) {
-    let context = Context::default();
+    let context = RequestContext::default();
     reasons(bytes);
     consents(bytes, &context);
     known(bytes, &context);
@@ -62,7 +62,7 @@ fn reasons(bytes: &[u8]) {
     }
 }
 
-fn consents(bytes: &[u8], context: &Context) {
+fn consents(bytes: &[u8], context: &RequestContext) {
     match said(context, bytes) {
         Ok(given) => {
             let parts = [(DOCTOR, given.doctor), (REPRESENTATIVE, given.representative)];
@@ -75,8 +75,8 @@ fn consents(bytes: &[u8], context: &Context) {
     }
 }
 
-fn known(bytes: &[u8], context: &Context) {
-    match Asked::read(context, bytes, &KNOWN) {
+fn known(bytes: &[u8], context: &RequestContext) {
+    match OperationParameters::read(context, bytes, &KNOWN) {
         Ok(asked) => {
             assert!(asked.text("activeOnly").is_none_or(|flag| matches!(flag, "true" | "false")));
             assert_eq!(asked.number("count").is_some(), asked.text("count").is_some(), "a number is one");
@@ -100,7 +100,7 @@ fn parameters(parts: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn order(bytes: &[u8]) {
-    let order = match Order::read(bytes) {
+    let order = match TokenOrder::read(bytes) {
         Ok(order) => order,
         Err(wrong) => return assert!(wrong.0.len() < 300, "the answer stays short: {}", wrong.0),
     };
@@ -111,7 +111,7 @@ fn order(bytes: &[u8]) {
     assert!(words.chain(&order.application).all(is_word), "words are short");
     assert!(order.clone().checked().as_ref() == Ok(&order), "an order that is complete stays as it is");
     let with_comment = [bytes, b"\n// the end"].concat();
-    assert!(Order::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
+    assert!(TokenOrder::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
     let claims = order.claims("https://hcert.example.ee", "hcert", 0, 300);
     json::parse_with_problems(claims.to_string().as_bytes()).expect("claims are JSON");
 }

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{is_one_in, told};
-use certificate::search::Query;
+use certificate::search::EngineQuery;
 use certificate::search::extract::extract;
 use certificate::search::filter::Filter;
-use certificate::search::history::History;
+use certificate::search::history::HistoryParameters;
 use certificate::search::limits::{COUNT_MAX, PAGE_MAX};
 use certificate::search::paging::Counts;
 use certificate::search::parameter::SHAPING;
-use certificate::search::query::{Found, Search, Settings};
+use certificate::search::query::{CompositionSearch, PatientIds, ReadingLimits};
 use certificate::search::row::Row;
 use certificate::search::seal::SealKey;
 use certificate::{Id, Names};
@@ -60,7 +60,7 @@ pub fn judge(bytes: &[u8]) {
         Ok(parameters) => parameters,
         Err(issue) => return told(&[issue], 1),
     };
-    let settings = Settings {
+    let settings = ReadingLimits {
         base_url: BASE_URL,
         names: &KNOWN.names,
         count: Counts::default(),
@@ -76,20 +76,20 @@ pub fn judge(bytes: &[u8]) {
     history(&parameters, &settings);
 }
 
-fn search(parameters: &[Pair], settings: &Settings, twice: bool) {
-    let search = match Search::parse(parameters, settings) {
+fn search(parameters: &[Pair], settings: &ReadingLimits, twice: bool) {
+    let search = match CompositionSearch::parse(parameters, settings) {
         Ok(search) => search,
         // A hundred, and that there were too many values.
         Err(refusal) => return told(refusal.issues(), BODY_ISSUES_MAX + 1),
     };
     told(&search.warnings(), BODY_ISSUES_MAX);
-    let found: Found =
+    let found: PatientIds =
         search.patients_wanted().into_iter().zip(1_u64..).map(|(who, id)| (who, vec![id.to_string()])).collect();
     let query = search.query(&found);
     is_bounded(&query);
     let asked = search.asked();
     if twice {
-        let again = Search::parse(parameters, settings).expect("read twice, it is the same");
+        let again = CompositionSearch::parse(parameters, settings).expect("read twice, it is the same");
         assert_eq!(again.query(&found).filter, query.filter, "read twice, it is the same");
         assert_eq!(again.asked(), asked, "read twice, it is the same");
     }
@@ -110,21 +110,22 @@ fn search(parameters: &[Pair], settings: &Settings, twice: bool) {
     lead_back(&links[0], &query, &found, settings);
 }
 
-fn history(parameters: &[Pair], settings: &Settings) {
-    match History::parse(parameters, settings) {
+fn history(parameters: &[Pair], settings: &ReadingLimits) {
+    match HistoryParameters::parse(parameters, settings) {
         Ok(history) => {
             assert!(history.count <= COUNT_MAX && (1..=PAGE_MAX).contains(&history.page));
             assert!(history.at.is_none_or(|at| at.low <= at.high));
             let links = history.links(&[BASE_URL, "/Composition/_history"].concat(), 1_000);
             lead_on(&links, "/Composition/_history");
-            let again = History::parse(&parameters_of(&links[0]), settings).expect("a link of ours can be followed");
+            let again =
+                HistoryParameters::parse(&parameters_of(&links[0]), settings).expect("a link of ours can be followed");
             assert_eq!((again.since, again.at, again.count), (history.since, history.at, history.count));
         }
         Err(refusal) => told(refusal.issues(), BODY_ISSUES_MAX),
     }
 }
 
-fn is_bounded(query: &Query) {
+fn is_bounded(query: &EngineQuery) {
     assert!(query.count <= COUNT_MAX && (1..=PAGE_MAX).contains(&query.page) && !query.sort.is_empty());
 }
 
@@ -141,9 +142,9 @@ fn lead_on(links: &[Link], path: &str) {
 }
 
 /// The link of the page itself asks the same again, and one that came of a form names nobody.
-fn lead_back(link: &Link, query: &Query, found: &Found, settings: &Settings) {
+fn lead_back(link: &Link, query: &EngineQuery, found: &PatientIds, settings: &ReadingLimits) {
     let parameters = parameters_of(link);
-    let again = Search::parse(&parameters, &Settings { by_form: false, ..*settings });
+    let again = CompositionSearch::parse(&parameters, &ReadingLimits { by_form: false, ..*settings });
     let again = again.unwrap_or_else(|refusal| panic!("{} cannot be followed: {:?}", link.url, refusal.issues()));
     let again = again.query(found);
     assert_eq!((again.count, &again.sort), (query.count, &query.sort), "{}", link.url);

@@ -2,24 +2,24 @@
 //!
 //! The first byte says which of them it is, as [`Kind`] numbers them.
 
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
-use certificate::search::term::{Field, Form, Term};
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
-use engine::embedded::store::change::{CHANGE_BYTES, Change, What};
+use engine::embedded::store::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use engine::embedded::store::crc::crc;
-use engine::embedded::store::record::{Draft, Fields, Record, Tag};
+use engine::embedded::store::record::{FieldTag, RecordDraft, RecordFields, VersionRecord};
 use engine::embedded::store::{consent, patient};
 use engine::embedded::who;
-use engine::{PatientFacts, Who};
+use engine::{Actor, PatientFacts};
 use fhir::json;
 use hcert::audit::Hash;
 use hcert::audit::encoding;
 use hcert::audit::header::{HEADER_BYTES, Header};
-use hcert::audit::record::{FRAME_BYTES, Piece, Walk, chain, open, sha256};
+use hcert::audit::record::{FRAME_BYTES, FilePiece, RecordWalk, chain, open, sha256};
 use hcert::audit::resource::resource;
-use hcert::audit::{Action, Event, Number};
+use hcert::audit::{AuditAction, AuditEvent, Number};
 
 /// What is stored, in the order of its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +59,13 @@ pub fn judge(bytes: &[u8]) {
 }
 
 fn version(bytes: &[u8]) {
-    let Ok(record) = Record::read(bytes) else { return };
+    let Ok(record) = VersionRecord::read(bytes) else { return };
     if let Ok(read) = who::decode(record.fields) {
         is_kept(&read);
     }
     let (raw_bytes, row_bytes) = (record.raw_bytes as u32, record.row_bytes as u32);
     let (fields, frame) = (record.fields.0.to_vec(), record.frame.to_vec());
-    let draft = Draft { state: record.state, dictionary: record.dictionary, raw_bytes, row_bytes, fields, frame };
+    let draft = RecordDraft { state: record.state, dictionary: record.dictionary, raw_bytes, row_bytes, fields, frame };
     let mut written = Vec::new();
     draft.write(record.seq, record.stamp, &mut written);
     // Three bytes are zero and are not looked at.
@@ -77,15 +77,15 @@ fn version(bytes: &[u8]) {
 }
 
 /// Who acted comes back from fields.
-fn is_kept(read: &Who) {
+fn is_kept(read: &Actor) {
     let mut fields = Vec::new();
     who::encode(read, &mut fields);
-    assert!(who::decode(Fields(&fields)).is_ok_and(|again| again == *read), "who acted comes back");
+    assert!(who::decode(RecordFields(&fields)).is_ok_and(|again| again == *read), "who acted comes back");
 }
 
 fn change(bytes: &[u8]) {
     let Some(bytes) = bytes.first_chunk::<CHANGE_BYTES>() else { return };
-    if let Ok(change) = Change::read(7, bytes) {
+    if let Ok(change) = ChangeRow::read(7, bytes) {
         assert_eq!(change.write(), *bytes, "written again, it is the same");
     }
 }
@@ -100,7 +100,7 @@ fn row(bytes: &[u8]) {
 
 fn consent_change(bytes: &[u8]) {
     let bytes = with_checksum(bytes);
-    if let Ok(record) = consent::record::Record::read(Id::FIRST, 1, &bytes) {
+    if let Ok(record) = consent::record::StoredConsent::read(Id::FIRST, 1, &bytes) {
         assert_eq!(record.write(), bytes, "written again, it is the same");
         if let Ok(read) = who::decode(record.fields) {
             is_kept(&read);
@@ -110,14 +110,15 @@ fn consent_change(bytes: &[u8]) {
 
 fn patient_version(bytes: &[u8]) {
     let bytes = with_checksum(bytes);
-    let Ok(record) = patient::record::Record::read(Id::FIRST, Version::FIRST, &bytes) else { return };
+    let Ok(record) = patient::record::PatientRecord::read(Id::FIRST, Version::FIRST, &bytes) else { return };
     let Ok(facts) = record.facts() else { return };
     assert_eq!(
         (facts.is_active, facts.is_deceased, facts.born),
         (record.is_active(), record.is_deceased(), record.born())
     );
     let written = patient::record::write(&facts, record.stamp, record.tail);
-    let again = patient::record::Record::read(Id::FIRST, Version::FIRST, &written).expect("what we write can be read");
+    let again =
+        patient::record::PatientRecord::read(Id::FIRST, Version::FIRST, &written).expect("what we write can be read");
     assert!(again.facts().is_ok_and(|again| again == facts), "written and read, it is the same");
     assert_eq!((again.stamp, again.tail), (record.stamp, record.tail));
 }
@@ -127,7 +128,7 @@ fn event(bytes: &[u8]) {
     let Ok(read) = encoding::read(bytes) else { return };
     let glanced = glanced.expect("what can be read can be glanced at");
     let change = read.change.unwrap_or_default();
-    let last_change = if read.action == Action::Restore { change } else { change.max(Seq(3)) };
+    let last_change = if read.action == AuditAction::Restore { change } else { change.max(Seq(3)) };
     let seen = (glanced.at, glanced.last_change(Seq(3)));
     assert_eq!(seen, (read.at, last_change), "a glance sees what reading sees");
     // Texts beyond their bound are cut, once.
@@ -137,7 +138,7 @@ fn event(bytes: &[u8]) {
     json::parse_with_problems(&shown).expect("an event is shown as JSON");
 }
 
-fn written(event: &Event) -> Vec<u8> {
+fn written(event: &AuditEvent) -> Vec<u8> {
     let mut out = Vec::new();
     encoding::write(&mut out, event);
     out
@@ -171,9 +172,9 @@ fn trail(bytes: &[u8]) {
     }
     let mut at = 0;
     let (mut met, mut is_told) = (0, false);
-    for piece in Walk::whole(&file, 0, Some(start)) {
+    for piece in RecordWalk::whole(&file, 0, Some(start)) {
         let (begin, end) = match &piece {
-            Piece::Record(record) => {
+            FilePiece::Record(record) => {
                 met += 1;
                 assert_eq!(record.end() - record.at, FRAME_BYTES + record.payload.len());
                 assert_eq!(
@@ -183,7 +184,7 @@ fn trail(bytes: &[u8]) {
                 );
                 (record.at, record.end())
             }
-            Piece::Damaged(range) => {
+            FilePiece::Damaged(range) => {
                 is_told = true;
                 (range.start, range.end)
             }
@@ -195,7 +196,10 @@ fn trail(bytes: &[u8]) {
     assert_eq!(is_told, file != whole, "damage is told, and only where there is some");
     // Behind damage a payload may be met that is a record itself.
     assert!(is_told || met == count, "every record is met");
-    assert!(Walk::open_ended(&file, 0, None).count() <= file.len(), "a walk whose beginning is not known ends too");
+    assert!(
+        RecordWalk::open_ended(&file, 0, None).count() <= file.len(),
+        "a walk whose beginning is not known ends too"
+    );
 }
 
 fn with_checksum(bytes: &[u8]) -> Vec<u8> {
@@ -205,7 +209,7 @@ fn with_checksum(bytes: &[u8]) -> Vec<u8> {
 /// What the service itself would have written, one of each kind.
 pub fn sample(number: u32) -> Vec<u8> {
     let stamp = Stamp { milliseconds: 1_793_491_200_000, offset_minutes: 120 };
-    let person = Who { person: Some("37605030299".to_owned()), role: Some("doctor".to_owned()), ..Who::default() };
+    let person = Actor { person: Some("37605030299".to_owned()), role: Some("doctor".to_owned()), ..Actor::default() };
     let mut fields = Vec::new();
     who::encode(&person, &mut fields);
     let without_checksum = |mut bytes: Vec<u8>| {
@@ -217,20 +221,23 @@ pub fn sample(number: u32) -> Vec<u8> {
         Kind::Version => {
             let frame = b"frame".to_vec();
             let mut draft =
-                Draft { state: State::Completed, dictionary: 1, raw_bytes: 77, row_bytes: 7, fields, frame };
-            draft.push(Tag::Subject, b"Patient/200");
+                RecordDraft { state: State::Completed, dictionary: 1, raw_bytes: 77, row_bytes: 7, fields, frame };
+            draft.push(FieldTag::Subject, b"Patient/200");
             let mut out = Vec::new();
             draft.write(Seq(5), stamp, &mut out);
             out
         }
         Kind::Change => {
-            let what = if number.is_multiple_of(2) { What::Version(Version::FIRST) } else { What::Consent(2) };
-            Change { seq: Seq(7), id: Id::FIRST, what, milliseconds: stamp.milliseconds, running: 9 }.write().to_vec()
+            let what =
+                if number.is_multiple_of(2) { ChangeKind::Version(Version::FIRST) } else { ChangeKind::Consent(2) };
+            ChangeRow { seq: Seq(7), id: Id::FIRST, what, milliseconds: stamp.milliseconds, running: 9 }
+                .write()
+                .to_vec()
         }
         Kind::Row => row_bytes::encode(&sample_row()),
         Kind::Consent => {
-            let fields = Fields(&fields);
-            let record = consent::record::Record {
+            let fields = RecordFields(&fields);
+            let record = consent::record::StoredConsent {
                 consent: Consent::ALL[1],
                 version: Version::FIRST,
                 seq: Seq(8),
@@ -250,7 +257,7 @@ pub fn sample(number: u32) -> Vec<u8> {
             without_checksum(patient::record::write(&facts, stamp, b"},\"active\":true}"))
         }
         Kind::Event => {
-            let mut event = Event::new(Action::CompositionRead, stamp.milliseconds);
+            let mut event = AuditEvent::new(AuditAction::CompositionRead, stamp.milliseconds);
             event.who.person = person.person;
             event.who.roles = vec!["doctor".to_owned()];
             event.entities = vec![(Id::FIRST, Some(Version::FIRST))];
@@ -268,7 +275,7 @@ pub fn sample(number: u32) -> Vec<u8> {
 }
 
 fn sample_row() -> Row {
-    let coding = Coding { system: Some("https://fhir.ee/CodeSystem/a".into()), code: Some("b".into()) };
+    let coding = ClassCoding { system: Some("https://fhir.ee/CodeSystem/a".into()), code: Some("b".into()) };
     let class = Class {
         state: State::Completed,
         profile: certificate::Profile::Driver,
@@ -278,8 +285,8 @@ fn sample_row() -> Row {
     };
     let span = fhir::date_time::span("2026-11-01").ok();
     let mut terms = vec![
-        Term::new(Field::Subject, Form::Code, "Patient/200"),
-        Term::new(Field::Entry, Form::Code, "Observation/1"),
+        Term::new(Field::Subject, TermForm::Code, "Patient/200"),
+        Term::new(Field::Entry, TermForm::Code, "Observation/1"),
     ];
     terms.sort_unstable();
     Row { class: class.into(), last_updated: 1, date: span, period: span, title: Some("Tervisetõend".into()), terms }

@@ -12,23 +12,23 @@ use certificate::search::link;
 use fhir::json;
 use fhir::outcome::{Language, Outcome};
 use hcert::access::token::claims::{self, Expected};
-use hcert::access::token::compact::Compact;
-use hcert::audit::{Action, Event};
+use hcert::access::token::compact::UnverifiedToken;
+use hcert::audit::{AuditAction, AuditEvent};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
-use hcert::http::arrival::{Arrival, Origin};
+use hcert::http::arrival::{Arrival, RequestOrigin};
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
-use hcert::http::media::Media;
+use hcert::http::media::MediaTypes;
 use hcert::http::route::{self, Route};
-use hcert::http::settings::Settings;
+use hcert::http::settings::HttpSettings;
 use hcert::http::trace::Traced;
-use hcert::http::wanted::Wanted;
+use hcert::http::wanted::AnswerForm;
 use hcert::http::x_road;
 use hcert::http::{account, condition, message, query, request};
-use hcert::interaction::{Content, Instance};
+use hcert::interaction::{BodyContent, Instance};
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.
-static DOORS: LazyLock<[Settings; 2]> = LazyLock::new(|| {
+static DOORS: LazyLock<[HttpSettings; 2]> = LazyLock::new(|| {
     let open = Config::default();
     let mut proxied = Config::default();
     proxied.access.mode = AccessMode::Jwt;
@@ -36,7 +36,7 @@ static DOORS: LazyLock<[Settings; 2]> = LazyLock::new(|| {
     proxied.server.trusted_proxies = vec!["127.0.0.1".parse().expect("it is an address")];
     proxied.x_road.required_headers = vec!["x-road-client".to_owned()];
     let address = "127.0.0.1:8080".parse().expect("it is an address");
-    [open, proxied].map(|config| Settings::new(&config, address).expect("these are right"))
+    [open, proxied].map(|config| HttpSettings::new(&config, address).expect("these are right"))
 });
 
 static CLAIMS: LazyLock<AccessToken> = LazyLock::new(|| Config::default().access.token);
@@ -51,12 +51,12 @@ pub fn judge(bytes: &[u8]) {
     });
 }
 
-fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
-    let origin = Origin { peer: Some(PEER), seat: None };
+fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
+    let origin = RequestOrigin { peer: Some(PEER), seat: None };
     let (arrival, query, mut known) = Arrival::read(door, parts.clone(), origin, message::check(parts), true);
     is_routed(arrival.base_path(door), parts, &arrival.route);
     is_answered(parts, &arrival.route, &known.wanted);
-    let mut event = Event::new(Action::Unknown, 0);
+    let mut event = AuditEvent::new(AuditAction::Unknown, 0);
     token(&parts.headers);
     let pairs = match query::pairs(parts.uri.query().unwrap_or_default()) {
         Ok(pairs) => pairs,
@@ -73,7 +73,7 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
         return told(&[issue], 1);
     }
     let mut parameters = pairs;
-    let form = body.and_then(|body| std::str::from_utf8(body).ok()).filter(|_| content == Some(Content::Form));
+    let form = body.and_then(|body| std::str::from_utf8(body).ok()).filter(|_| content == Some(BodyContent::Form));
     if let Some(form) = form {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
@@ -120,7 +120,7 @@ fn is_routed(base_path: &str, parts: &Parts, route: &Route) {
 }
 
 /// What goes back with every answer can stand in a head, whatever was sent.
-fn is_answered(parts: &Parts, route: &Route, wanted: &Wanted) {
+fn is_answered(parts: &Parts, route: &Route, wanted: &AnswerForm) {
     let id = wanted.request_id.as_str();
     assert!((1..=REQUEST_ID_CHARACTERS_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()));
     let is_given = parts.headers.get("x-request-id").is_some_and(|given| given.as_bytes() == id.as_bytes());
@@ -128,7 +128,7 @@ fn is_answered(parts: &Parts, route: &Route, wanted: &Wanted) {
         |text: &str| text.split(|character: char| !character.is_ascii_digit()).any(|run| run.len() >= 11);
     assert!(!is_given || !names_somebody(wanted.request_id.logged()), "a log names nobody");
     assert_eq!(wanted.request_id.header().as_bytes(), id.as_bytes());
-    let fault = if let Route::Fault(fault) = route { *fault } else { x_road::Fault::BadRequest };
+    let fault = if let Route::Fault(fault) = route { *fault } else { x_road::XRoadFault::BadRequest };
     let mut response = x_road::fault(fault, wanted);
     x_road::give_back(&mut response, parts, wanted);
     let traced = Traced::of(&parts.headers, &wanted.request_id);
@@ -139,7 +139,7 @@ fn is_answered(parts: &Parts, route: &Route, wanted: &Wanted) {
         let (given, told) = (parts.headers["traceparent"].as_bytes(), told.as_bytes());
         assert_eq!(told[3..35], given[3..35], "the trace stays the caller's");
     }
-    assert!(!Media::default().content_type().is_empty());
+    assert!(!MediaTypes::default().content_type().is_empty());
 }
 
 /// A query is written into links as it was read.
@@ -158,7 +158,7 @@ fn token(headers: &HeaderMap) {
     else {
         return;
     };
-    let Ok(compact) = Compact::read(token, &[Algorithm::RS256, Algorithm::ES256]) else { return };
+    let Ok(compact) = UnverifiedToken::read(token, &[Algorithm::RS256, Algorithm::ES256]) else { return };
     assert!(token.starts_with(compact.signed), "the signature is over what was sent");
     let expected = Expected { issuer: None, audience: "hcert", settings: &CLAIMS, now: 1_790_000_000 };
     match claims::read(&compact.claims, &expected, "0123456789abcdef".to_owned(), &|_| false) {

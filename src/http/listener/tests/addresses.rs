@@ -13,14 +13,14 @@ use crate::config::limits::ANSWERS_BYTES_MAX;
 use crate::http::heads::HEADS_BYTES_PER_ADDRESS_MAX;
 use crate::http::limits::HEADER_BYTES_MAX;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use crate::interaction::{Answer, Context, Interaction};
+use crate::interaction::{Answer, Interaction, RequestContext};
 use fhir::outcome::Outcome;
 
 /// Places of one address.
 const SHARE: usize = 3;
 
 async fn start_counting(listen: &str) -> Option<Running> {
-    let settings = Settings { uncounted: Vec::new(), connections_per_address_max: SHARE, ..settings() };
+    let settings = HttpSettings { uncounted: Vec::new(), connections_per_address_max: SHARE, ..settings() };
     let server = server_with(settings, Box::new(ok));
     // Where a machine has no IPv6, there is nothing to test.
     let listener = TcpListener::bind(listen).await.ok()?;
@@ -63,8 +63,8 @@ fn is_too_many(text: &str) {
 /// A service that answers nothing until it is told to.
 struct Holding(Arc<Semaphore>);
 
-impl Run for Holding {
-    async fn run(&self, interaction: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+impl Interactions for Holding {
+    async fn run(&self, interaction: Interaction, _: RequestContext, _: Vec<u8>) -> Result<Answer, Outcome> {
         drop(self.0.acquire().await);
         ok(&interaction)
     }
@@ -77,10 +77,10 @@ async fn the_heads_of_a_security_server_have_no_share_of_one_address() {
     let connections = HEADS_BYTES_PER_ADDRESS_MAX / (streams * HEADER_BYTES_MAX) + 1;
     for from in [Vec::new(), vec!["127.0.0.1".parse().unwrap()]] {
         let is_sender = !from.is_empty();
-        let mut settings = Settings { uncounted: Vec::new(), requests_per_address_max: usize::MAX, ..settings() };
+        let mut settings = HttpSettings { uncounted: Vec::new(), requests_per_address_max: usize::MAX, ..settings() };
         settings.x_road.from = Some(from);
         let answered = Arc::new(Semaphore::new(0));
-        let running = start_with(Server::new(Holding(answered.clone()), settings)).await;
+        let running = start_with(HttpServer::new(Holding(answered.clone()), settings)).await;
         let mut requests = JoinSet::new();
         for _ in 0..connections {
             let io = TokioIo::new(running.connect().await);
@@ -188,7 +188,7 @@ async fn an_address_that_leaves_its_answers_unread_keeps_no_other_from_theirs() 
         let body = vec![b'x'; bytes];
         Ok(crate::interaction::Answer { status: 200, body, ..crate::interaction::Answer::default() })
     };
-    let settings = Settings { uncounted: Vec::new(), ..settings() };
+    let settings = HttpSettings { uncounted: Vec::new(), ..settings() };
     let running = start_with(server_with(settings, Box::new(large))).await;
     let mut unread = Vec::new();
     for _ in 0..ANSWERS_BYTES_MAX / bytes {

@@ -6,13 +6,13 @@ use crate::config::limits::REGISTRY_ANSWER_BYTES_MAX;
 use crate::registry::remote::client::REGISTRY_LARGE_ANSWER_BYTES;
 
 /// What a registry that always plays the same is heard to say to a read.
-async fn heard(play: impl Fn() -> Play + Send + Sync + 'static) -> Result<Told, Failed> {
+async fn heard(play: impl Fn() -> Play + Send + Sync + 'static) -> Result<RegistryFinding, LookupFailure> {
     let server = Server::start(move |_| play()).await;
-    remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await
+    remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await
 }
 
 /// The same, of an answer that does not change and closes its connection.
-async fn heard_of(bytes: Vec<u8>) -> Result<Told, Failed> {
+async fn heard_of(bytes: Vec<u8>) -> Result<RegistryFinding, LookupFailure> {
     heard(move || Play::Close(bytes.clone())).await
 }
 
@@ -69,7 +69,7 @@ async fn an_answer_that_is_not_fhir_is_unreadable() {
     ] {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned();
         let told = heard_of(bytes).await;
-        assert!(matches!(told, Err(Failed::Silent(Silent::Unreadable(_)))), "{shown}: {told:?}");
+        assert!(matches!(told, Err(LookupFailure::Silent(Silent::Unreadable(_)))), "{shown}: {told:?}");
     }
 }
 
@@ -103,7 +103,7 @@ async fn a_trickling_answer_ends_with_the_time() {
     let start = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{";
     let server = Server::start(move |_| Play::Trickle(start.as_bytes().to_vec())).await;
     let remote = remote(&server, |settings| settings.timeout_ms = 100);
-    assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Timeout(_)));
+    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Timeout(_)));
     assert_eq!(server.requests(), 1, "what is only late is not asked for again");
 }
 
@@ -111,7 +111,7 @@ async fn a_trickling_answer_ends_with_the_time() {
 async fn a_registry_that_hangs_costs_the_time_and_one_request() {
     let server = Server::start(|_| Play::Hang).await;
     let remote = remote(&server, |settings| settings.timeout_ms = 100);
-    assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Timeout(_)));
+    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Timeout(_)));
     assert_eq!(server.requests(), 1);
 }
 
@@ -122,8 +122,8 @@ async fn a_registry_that_is_not_there_is_unreachable() {
     // The port of a socket that listens to nobody any more.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     settings.address = Some(format!("http://{free}/fhir"));
-    let remote = Remote::new(&settings).unwrap();
-    assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
+    let remote = RemoteRegistry::new(&settings).unwrap();
+    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
 }
 
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn redirects_are_not_followed() {
             Play::Send(answer(302, &format!("Content-Type: application/json\r\nLocation: {target}\r\n"), PATIENT))
         })
         .await;
-        let told = remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await;
+        let told = remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await;
         assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("302")));
         assert_eq!(server.requests(), 1);
     }
@@ -153,7 +153,7 @@ async fn an_outcome_refuses_with_its_status_and_all_its_issues() {
         {"code":"processing","details":{"coding":[{"system":"https://mpi.tehik.ee","code":"MPI-029"}],"text":"one"},"location":["/f:Patient"]},
         {"severity":"fatal","code":"exception","details":{"text":"two"},"diagnostics":"three"}]}"#;
     for (status, expected) in [(400, 400), (422, 422), (500, 500), (200, 500)] {
-        let Err(Failed::Refused(chain)) = heard_of(json(status, chain)).await else { panic!("{status}") };
+        let Err(LookupFailure::Refused(chain)) = heard_of(json(status, chain)).await else { panic!("{status}") };
         assert_eq!((chain.status, chain.issues.len()), (expected, 2));
         let severities: Vec<_> = chain.issues.iter().map(|issue| issue.severity.as_str()).collect();
         assert_eq!(severities, ["error", "fatal"]);
@@ -170,5 +170,5 @@ async fn a_bundle_whose_total_lies_is_passed_through() {
         move |_| Play::Send(json(200, &lying))
     })
     .await;
-    assert_eq!(text(remote(&server, |_| ()).ask(&search("1"), &caller(Purpose::Write)).await), lying);
+    assert_eq!(text(remote(&server, |_| ()).ask(&search("1"), &caller(LookupPurpose::Write)).await), lying);
 }

@@ -8,9 +8,9 @@ mod way;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::Remote;
+use super::RemoteRegistry;
 use crate::config;
-use crate::registry::{Ask, Caller, Failed, Purpose, Silent, Told};
+use crate::registry::{Ask, Caller, LookupFailure, LookupPurpose, RegistryFinding, Silent};
 use server::Server;
 
 const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"active":true}"#;
@@ -30,27 +30,27 @@ fn search(value: &str) -> Ask {
     Ask::Search(vec![("identifier".to_owned(), value.to_owned())])
 }
 
-fn caller(purpose: Purpose) -> Caller {
+fn caller(purpose: LookupPurpose) -> Caller {
     Caller { purpose, base_url: "https://hcert.example.ee/fhir".into(), ..Caller::default() }
 }
 
 /// Patient settings for patient tests: nothing here times out by itself, and nothing is remembered.
-fn settings(address: String) -> config::Remote {
-    config::Remote {
+fn settings(address: String) -> config::RemoteSettings {
+    config::RemoteSettings {
         address: Some(address),
         timeout_ms: 30_000,
         deadline_ms: 60_000,
         breaker_failures: 1_000,
         cache_s: 0,
-        ..config::Remote::default()
+        ..config::RemoteSettings::default()
     }
 }
 
 /// The registry behind a server.
-fn remote(server: &Server, change: impl FnOnce(&mut config::Remote)) -> Remote {
+fn remote(server: &Server, change: impl FnOnce(&mut config::RemoteSettings)) -> RemoteRegistry {
     let mut settings = settings(server.address());
     change(&mut settings);
-    let mut remote = Remote::new(&settings).unwrap();
+    let mut remote = RemoteRegistry::new(&settings).unwrap();
     AHEAD.set(Duration::ZERO);
     remote.clock = || Instant::now() + AHEAD.get();
     remote
@@ -65,11 +65,11 @@ fn wind(time: Duration) {
     AHEAD.set(AHEAD.get() + time);
 }
 
-fn text(told: Result<Told, Failed>) -> String {
+fn text(told: Result<RegistryFinding, LookupFailure>) -> String {
     String::from_utf8(told.unwrap().body).unwrap()
 }
 
-fn silent(told: Result<Told, Failed>) -> Silent {
-    let Err(Failed::Silent(silent)) = told else { panic!("{told:?}") };
+fn silent(told: Result<RegistryFinding, LookupFailure>) -> Silent {
+    let Err(LookupFailure::Silent(silent)) = told else { panic!("{told:?}") };
     silent
 }

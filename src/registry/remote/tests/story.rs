@@ -12,7 +12,7 @@ async fn a_busy_registry_is_asked_again() {
             Play::Send(if seen.number < 3 { answer(status, "", "busy") } else { json(200, PATIENT) })
         })
         .await;
-        assert_eq!(text(remote(&server, |_| ()).ask(&read(), &caller(Purpose::Callers)).await), PATIENT);
+        assert_eq!(text(remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Callers)).await), PATIENT);
         assert_eq!(server.requests(), 3);
     }
 }
@@ -22,10 +22,10 @@ async fn tries_are_bounded_and_the_last_answer_counts() {
     let server =
         Server::start(|seen| Play::Send(if seen.number == 3 { json(503, OUTCOME) } else { answer(503, "", "busy") }))
             .await;
-    let told = remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await;
-    assert!(matches!(told, Err(Failed::Refused(chain)) if chain.status == 503));
+    let told = remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await;
+    assert!(matches!(told, Err(LookupFailure::Refused(chain)) if chain.status == 503));
     assert_eq!(server.requests(), 3);
-    let once = remote(&server, |settings| settings.tries = 1).ask(&read(), &caller(Purpose::Write)).await;
+    let once = remote(&server, |settings| settings.tries = 1).ask(&read(), &caller(LookupPurpose::Write)).await;
     assert!(matches!(silent(once), Silent::Unreadable(_)));
     assert_eq!(server.requests(), 4);
 }
@@ -36,7 +36,7 @@ async fn what_asking_again_cannot_mend_is_asked_once() {
         [json(400, OUTCOME), json(500, OUTCOME), answer(500, "", ""), json(200, "{"), answer(200, "", "<html>")]
     {
         let server = Server::start(move |_| Play::Send(bytes.clone())).await;
-        assert!(remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await.is_err());
+        assert!(remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
         assert_eq!(server.requests(), 1);
     }
 }
@@ -48,23 +48,23 @@ async fn a_staged_fault_is_asked_for_once_and_remembered_by_nobody() {
     })
     .await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
-    let staged = Caller { fault: Some("MPI-029".to_owned()), ..caller(Purpose::Write) };
-    assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
+    let staged = Caller { fault: Some("MPI-029".to_owned()), ..caller(LookupPurpose::Write) };
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
     assert!(
-        matches!(remote.ask(&read(), &staged).await, Err(Failed::Refused(_))),
+        matches!(remote.ask(&read(), &staged).await, Err(LookupFailure::Refused(_))),
         "not answered by what is remembered"
     );
-    assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
     assert_eq!(server.requests(), 2);
 }
 
 #[tokio::test]
 async fn a_registry_that_wants_more_time_than_there_is_gets_no_further_try() {
     let server = Server::start(|_| Play::Send(answer(503, "Retry-After: 61\r\n", ""))).await;
-    assert!(remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await.is_err());
+    assert!(remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
     assert_eq!(server.requests(), 1);
     let server = Server::start(|_| Play::Send(answer(503, "Retry-After: 0\r\n", ""))).await;
-    assert!(remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await.is_err());
+    assert!(remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
     assert_eq!(server.requests(), 3);
 }
 
@@ -76,7 +76,7 @@ async fn a_broken_connection_is_replaced_within_the_tries() {
         _ => Play::Send(json(200, PATIENT)),
     })
     .await;
-    assert_eq!(text(remote(&server, |_| ()).ask(&read(), &caller(Purpose::Write)).await), PATIENT);
+    assert_eq!(text(remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await), PATIENT);
     assert_eq!(server.requests(), 3);
 }
 
@@ -85,7 +85,7 @@ async fn questions_one_after_the_other_share_a_connection() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |_| ());
     for _ in 0..10 {
-        assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
+        assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
     }
     assert_eq!((server.requests(), server.connections()), (10, 1));
 }
@@ -100,7 +100,7 @@ async fn a_kept_connection_that_closes_under_a_request_is_no_try() {
     .await;
     let remote = remote(&server, |settings| settings.tries = 1);
     for _ in 0..2 {
-        assert_eq!(text(remote.ask(&read(), &caller(Purpose::Write)).await), PATIENT);
+        assert_eq!(text(remote.ask(&read(), &caller(LookupPurpose::Write)).await), PATIENT);
     }
     assert_eq!((server.requests(), server.connections()), (3, 2));
     // One that closes at once, and a second one that closes again, is a failure.
@@ -110,8 +110,8 @@ async fn a_kept_connection_that_closes_under_a_request_is_no_try() {
     })
     .await;
     let remote = super::remote(&server, |settings| settings.tries = 1);
-    assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
-    assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
+    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
     assert_eq!(server.requests(), 3);
 }
 
@@ -122,7 +122,7 @@ async fn no_more_requests_are_under_way_than_there_are_connections() {
         settings.connections = 2;
         settings.deadline_ms = 200;
     });
-    let writer = caller(Purpose::Write);
+    let writer = caller(LookupPurpose::Write);
     let asked = read();
     let (one, two, three) =
         tokio::join!(remote.ask(&asked, &writer), remote.ask(&asked, &writer), remote.ask(&asked, &writer),);
@@ -145,7 +145,7 @@ async fn a_registry_that_fails_again_and_again_is_left_alone_until_a_probe_succe
     })
     .await;
     let remote = remote(&server, |settings| settings.breaker_failures = 3);
-    let writer = caller(Purpose::Write);
+    let writer = caller(LookupPurpose::Write);
     for _ in 0..3 {
         assert!(matches!(silent(remote.ask(&read(), &writer).await), Silent::Unreadable(_)));
     }
@@ -169,7 +169,7 @@ async fn a_registry_that_says_what_is_wrong_is_alive() {
     let server = Server::start(|_| Play::Send(json(500, OUTCOME))).await;
     let remote = remote(&server, |settings| settings.breaker_failures = 1);
     for _ in 0..3 {
-        assert!(matches!(remote.ask(&read(), &caller(Purpose::Write)).await, Err(Failed::Refused(_))));
+        assert!(matches!(remote.ask(&read(), &caller(LookupPurpose::Write)).await, Err(LookupFailure::Refused(_))));
     }
     assert_eq!(server.requests(), 3);
 }
@@ -181,10 +181,10 @@ async fn a_staged_fault_says_nothing_of_the_registry() {
     })
     .await;
     let remote = remote(&server, |settings| settings.breaker_failures = 1);
-    let staged = Caller { fault: Some("refuse".to_owned()), ..caller(Purpose::Write) };
+    let staged = Caller { fault: Some("refuse".to_owned()), ..caller(LookupPurpose::Write) };
     for _ in 0..3 {
         assert!(matches!(silent(remote.ask(&read(), &staged).await), Silent::Unreachable(_)));
-        assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
+        assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
     }
 }
 
@@ -192,7 +192,7 @@ async fn a_staged_fault_says_nothing_of_the_registry() {
 async fn an_open_breaker_ends_the_tries() {
     let server = Server::start(|_| Play::Send(answer(503, "", ""))).await;
     let remote = remote(&server, |settings| settings.breaker_failures = 2);
-    assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_err());
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
     assert_eq!(server.requests(), 2);
 }
 
@@ -200,17 +200,17 @@ async fn an_open_breaker_ends_the_tries() {
 async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
     let server = Server::start(|_| Play::Send(json(200, &bundle()))).await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
-    for purpose in [Purpose::Write, Purpose::Look, Purpose::Write] {
+    for purpose in [LookupPurpose::Write, LookupPurpose::Look, LookupPurpose::Write] {
         assert_eq!(text(remote.ask(&search("1"), &caller(purpose)).await), bundle());
     }
     assert_eq!(server.requests(), 1);
     let by_id = Ask::Search(vec![("_id".to_owned(), "200".to_owned())]);
     for _ in 0..2 {
-        assert!(remote.ask(&by_id, &caller(Purpose::Look)).await.is_ok());
+        assert!(remote.ask(&by_id, &caller(LookupPurpose::Look)).await.is_ok());
         assert_eq!(server.requests(), 2, "another question is another request");
     }
     wind(Duration::from_secs(30));
-    assert!(remote.ask(&search("1"), &caller(Purpose::Look)).await.is_ok());
+    assert!(remote.ask(&search("1"), &caller(LookupPurpose::Look)).await.is_ok());
     assert_eq!(server.requests(), 3);
 }
 
@@ -218,7 +218,13 @@ async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
 async fn what_a_caller_asks_for_is_asked_for_anew_and_remembered_by_nobody() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
-    for purpose in [Purpose::Callers, Purpose::Write, Purpose::Callers, Purpose::Callers, Purpose::Write] {
+    for purpose in [
+        LookupPurpose::Callers,
+        LookupPurpose::Write,
+        LookupPurpose::Callers,
+        LookupPurpose::Callers,
+        LookupPurpose::Write,
+    ] {
         assert!(remote.ask(&read(), &caller(purpose)).await.is_ok());
     }
     assert_eq!(server.requests(), 4);
@@ -236,12 +242,12 @@ async fn nobody_found_and_nothing_told_is_not_remembered() {
     .await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
     for _ in 0..6 {
-        let _ = remote.ask(&search("1"), &caller(Purpose::Write)).await;
+        let _ = remote.ask(&search("1"), &caller(LookupPurpose::Write)).await;
     }
     assert_eq!(server.requests(), 4);
     let byname = Ask::Search(vec![("birthdate".to_owned(), "1990-01-01".to_owned())]);
     for _ in 0..2 {
-        assert!(remote.ask(&byname, &caller(Purpose::Write)).await.is_ok());
+        assert!(remote.ask(&byname, &caller(LookupPurpose::Write)).await.is_ok());
     }
     assert_eq!(server.requests(), 6, "only look-ups of one patient are remembered");
 }
@@ -254,14 +260,14 @@ async fn the_same_question_at_the_same_time_is_one_request() {
     })
     .await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
-    let writer = caller(Purpose::Write);
+    let writer = caller(LookupPurpose::Write);
     let (one, two) = (search("1"), search("2"));
     let (first, second, third) =
         tokio::join!(remote.ask(&one, &writer), remote.ask(&one, &writer), remote.ask(&one, &writer));
     assert!([first, second, third].into_iter().all(|told| text(told) == bundle()));
     assert_eq!(server.requests(), 1);
     let (first, second) = tokio::join!(remote.ask(&two, &writer), remote.ask(&two, &writer));
-    assert!([first, second].iter().all(|told| matches!(told, Err(Failed::Refused(_)))));
+    assert!([first, second].iter().all(|told| matches!(told, Err(LookupFailure::Refused(_)))));
     assert_eq!(server.requests(), 3, "a refusal is told to the one who asked");
 }
 
@@ -272,7 +278,7 @@ async fn a_registry_that_hangs_is_one_request_for_all_who_ask_the_same() {
         settings.cache_s = 30;
         settings.timeout_ms = 100;
     });
-    let writer = caller(Purpose::Write);
+    let writer = caller(LookupPurpose::Write);
     let asked = read();
     let (first, second) = tokio::join!(remote.ask(&asked, &writer), remote.ask(&asked, &writer));
     assert!([first, second].into_iter().all(|told| matches!(silent(told), Silent::Timeout(_))));
@@ -287,7 +293,7 @@ async fn whoever_waits_for_one_who_goes_away_asks_alone() {
     })
     .await;
     let remote = remote(&server, |settings| settings.cache_s = 30);
-    let writer = caller(Purpose::Write);
+    let writer = caller(LookupPurpose::Write);
     let asked = read();
     let leader = tokio::time::timeout(Duration::from_millis(100), remote.ask(&asked, &writer));
     let (gone, told) = tokio::join!(leader, remote.ask(&asked, &writer));

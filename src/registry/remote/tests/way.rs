@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use super::server::{Play, Server, json};
 use super::*;
 use crate::config::{CallersToken, Secret};
-use crate::registry::{HeaderText, XRoad};
+use crate::registry::{HeaderText, XRoadHeaders};
 use fhir::outcome::Language;
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn a_request_says_who_asks_and_in_which_language() {
     let asking = Caller {
         language: Language::Estonian,
         authorization: some("Bearer theirs"),
-        x_road: XRoad {
+        x_road: XRoadHeaders {
             client: header("EE/GOV/1"),
             id: header("abc"),
             issue: header("1/2"),
@@ -34,7 +34,7 @@ async fn a_request_says_who_asks_and_in_which_language() {
             author_id: header("38001085718"),
         },
         fault: some("slow=1ms"),
-        ..caller(Purpose::Callers)
+        ..caller(LookupPurpose::Callers)
     };
     assert!(remote.ask(&read(), &asking).await.is_ok());
     let seen = server.last();
@@ -56,7 +56,7 @@ async fn a_request_says_who_asks_and_in_which_language() {
     }
     assert_eq!(seen.header("x-hcert-purpose"), None);
 
-    assert!(remote.ask(&read(), &Caller { purpose: Purpose::Look, ..asking }).await.is_ok());
+    assert!(remote.ask(&read(), &Caller { purpose: LookupPurpose::Look, ..asking }).await.is_ok());
     let seen = server.last();
     assert_eq!((seen.header("authorization"), seen.header("x-hcert-purpose")), (Some("Bearer own"), Some("look")));
 }
@@ -65,7 +65,7 @@ async fn a_request_says_who_asks_and_in_which_language() {
 async fn the_callers_token_stays_here_unless_the_settings_say_otherwise() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
-    let asking = Caller { authorization: Some("Bearer theirs".to_owned()), ..caller(Purpose::Callers) };
+    let asking = Caller { authorization: Some("Bearer theirs".to_owned()), ..caller(LookupPurpose::Callers) };
     assert!(remote.ask(&read(), &asking).await.is_ok());
     assert_eq!(server.last().header("authorization"), None, "and the service lends its own to nobody");
 }
@@ -85,7 +85,7 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     std::fs::write(&secret, "s cret\n").unwrap();
     let remote = remote(&registry, |settings| {
         settings.callers_token = CallersToken::Exchange;
-        settings.exchange = config::Exchange {
+        settings.exchange = config::ExchangeSettings {
             endpoint: Some(format!("http://localhost:{}/token", issuer.socket.port())),
             audience: Some("mpi".to_owned()),
             client_id: Some("hcert".to_owned()),
@@ -93,7 +93,8 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
             ca_file: None,
         };
     });
-    let asking = |token: &str| Caller { authorization: Some(format!("Bearer {token}")), ..caller(Purpose::Callers) };
+    let asking =
+        |token: &str| Caller { authorization: Some(format!("Bearer {token}")), ..caller(LookupPurpose::Callers) };
     for _ in 0..2 {
         assert!(remote.ask(&read(), &asking("theirs")).await.is_ok());
         assert_eq!(registry.last().header("authorization"), Some("Bearer for-the-registry"));
@@ -118,13 +119,13 @@ async fn an_id_that_is_none_is_not_asked_for() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |_| ());
     for id in ["../Composition/1", "200?x=1", &"a".repeat(65)] {
-        let told = remote.ask(&Ask::Read(id.to_owned()), &caller(Purpose::Write)).await;
+        let told = remote.ask(&Ask::Read(id.to_owned()), &caller(LookupPurpose::Write)).await;
         assert!(matches!(silent(told), Silent::Unreadable(_)));
     }
-    let told = remote.ask(&search(&"|".repeat(60_000)), &caller(Purpose::Callers)).await;
+    let told = remote.ask(&search(&"|".repeat(60_000)), &caller(LookupPurpose::Callers)).await;
     assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("too long")));
     assert_eq!(server.requests(), 0);
-    let _ = remote.ask(&search("a|b c"), &caller(Purpose::Write)).await;
+    let _ = remote.ask(&search("a|b c"), &caller(LookupPurpose::Write)).await;
     assert_eq!(server.last().target(), "/fhir/Patient?identifier=a%7Cb%20c");
 }
 
@@ -138,10 +139,10 @@ async fn links_lead_a_caller_to_this_service_and_stay_as_they_are_for_itself() {
     })
     .await;
     let remote = remote(&server, |settings| settings.address = settings.address.take().map(|address| address + "/"));
-    let theirs = text(remote.ask(&search("1"), &caller(Purpose::Callers)).await);
+    let theirs = text(remote.ask(&search("1"), &caller(LookupPurpose::Callers)).await);
     assert!(theirs.contains(r#""url":"https://hcert.example.ee/fhir/Patient?identifier=1""#), "{theirs}");
     assert!(theirs.contains(r#""fullUrl":"https://hcert.example.ee/fhir/Patient/200""#), "{theirs}");
-    let ours = text(remote.ask(&search("1"), &caller(Purpose::Write)).await);
+    let ours = text(remote.ask(&search("1"), &caller(LookupPurpose::Write)).await);
     assert_eq!(ours, theirs.replace("https://hcert.example.ee/fhir", &server.address()));
 }
 
@@ -157,14 +158,14 @@ fn settings_that_lead_nowhere_are_refused() {
         "http://a b",
         "/fhir",
     ] {
-        assert!(Remote::new(&settings(address.to_owned())).unwrap_err().contains("address"), "{address}");
+        assert!(RemoteRegistry::new(&settings(address.to_owned())).unwrap_err().contains("address"), "{address}");
     }
-    assert!(Remote::new(&config::Remote::default()).unwrap_err().contains("address"));
+    assert!(RemoteRegistry::new(&config::RemoteSettings::default()).unwrap_err().contains("address"));
     let mut settings = settings("http://127.0.0.1:1".to_owned());
     settings.token = Some(Secret("very-secret".to_owned()));
-    assert!(!format!("{:?}", Remote::new(&settings)).contains("very-secret"));
+    assert!(!format!("{:?}", RemoteRegistry::new(&settings)).contains("very-secret"));
     settings.token_file = Some("token".into());
-    assert!(!Remote::new(&settings).unwrap_err().contains("very-secret"));
+    assert!(!RemoteRegistry::new(&settings).unwrap_err().contains("very-secret"));
 }
 
 /// A server with a certificate for `localhost`, and its authority as PEM.
@@ -199,23 +200,23 @@ async fn a_registry_is_believed_by_its_own_authority_and_by_no_other() {
 
     let right = trusting(&format!("{other}{pem}"));
     for _ in 0..2 {
-        assert_eq!(text(right.ask(&read(), &caller(Purpose::Write)).await), PATIENT);
+        assert_eq!(text(right.ask(&read(), &caller(LookupPurpose::Write)).await), PATIENT);
     }
     assert_eq!((server.requests(), server.connections()), (2, 1));
 
     let wrong = trusting(&other);
-    let told = silent(wrong.ask(&read(), &caller(Purpose::Write)).await);
+    let told = silent(wrong.ask(&read(), &caller(LookupPurpose::Write)).await);
     assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "{told:?}");
 
     let mut by_number = settings(format!("https://{}/fhir", server.socket));
     std::fs::write(&file, &pem).unwrap();
     by_number.ca_file = Some(file.clone());
-    let told = silent(Remote::new(&by_number).unwrap().ask(&read(), &caller(Purpose::Write)).await);
+    let told = silent(RemoteRegistry::new(&by_number).unwrap().ask(&read(), &caller(LookupPurpose::Write)).await);
     assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "another name: {told:?}");
 
     // Machines without authorities of their own refuse at the start, all others at the first request.
-    if let Ok(remote) = Remote::new(&settings(server.address())) {
-        assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
+    if let Ok(remote) = RemoteRegistry::new(&settings(server.address())) {
+        assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
     }
     assert_eq!(server.requests(), 2, "nothing was asked of one who is not believed");
 }

@@ -21,8 +21,8 @@ static KEY: LazyLock<SealKey> = LazyLock::new(|| SealKey::new(&[7; 32]));
 const BASE: &str = "http://127.0.0.1:8080/fhir";
 const NOW: i64 = 1_767_225_600_000; // 2026-01-01
 
-fn settings() -> Settings<'static> {
-    Settings {
+fn settings() -> ReadingLimits<'static> {
+    ReadingLimits {
         base_url: BASE,
         names: &NAMES,
         count: Counts::default(),
@@ -41,12 +41,12 @@ fn pairs(text: &str) -> Vec<(String, String)> {
     text.split('&').filter(|part| !part.is_empty()).map(|part| pair(part).unwrap()).collect()
 }
 
-fn search(text: &str) -> Search {
-    Search::parse(&pairs(text), &settings()).unwrap_or_else(|outcome| panic!("{text}: {outcome:?}"))
+fn search(text: &str) -> CompositionSearch {
+    CompositionSearch::parse(&pairs(text), &settings()).unwrap_or_else(|outcome| panic!("{text}: {outcome:?}"))
 }
 
 fn refused(text: &str) -> Vec<(Hcert, String)> {
-    let outcome = Search::parse(&pairs(text), &settings()).expect_err(text);
+    let outcome = CompositionSearch::parse(&pairs(text), &settings()).expect_err(text);
     outcome.issues().iter().map(|issue| (issue.code(), issue.expression().join(" "))).collect()
 }
 
@@ -90,7 +90,7 @@ static ROWS: LazyLock<BTreeMap<Id, Row>> = LazyLock::new(|| {
     (1..).zip(rows).map(|(id, text)| (Id::new(id).unwrap(), row(&text))).collect()
 });
 
-fn found_with(text: &str, found: &Found) -> String {
+fn found_with(text: &str, found: &PatientIds) -> String {
     let filter = search(text).query(found).filter;
     ROWS.iter().filter(|(id, row)| filter.matches(**id, row)).map(|(id, _)| id.to_string()).collect()
 }
@@ -99,9 +99,9 @@ fn found_with(text: &str, found: &Found) -> String {
 #[test]
 fn problems_and_warnings_are_told_up_to_a_bound() {
     let parameters: Vec<(String, String)> = (0..1000).map(|at| (format!("x{at}"), "1".to_owned())).collect();
-    let refused = Search::parse(&parameters, &settings()).unwrap_err();
+    let refused = CompositionSearch::parse(&parameters, &settings()).unwrap_err();
     assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
-    let lenient = Search::parse(&parameters, &Settings { lenient: true, ..settings() }).unwrap();
+    let lenient = CompositionSearch::parse(&parameters, &ReadingLimits { lenient: true, ..settings() }).unwrap();
     assert_eq!(lenient.warnings().len(), BODY_ISSUES_MAX);
 }
 
@@ -110,7 +110,7 @@ fn a_filter_with_wrong_case_is_not_dropped() {
     for name in ["_ID", "_lastupdated", "_LastUpdated:missing", "_HAS:Patient"] {
         assert_eq!(codes(&format!("{name}=2025")), [Hcert::SearchParameterUnknown], "{name}");
     }
-    assert!(Search::parse(&pairs("_total=none&_TOTAL=none"), &settings()).is_ok());
+    assert!(CompositionSearch::parse(&pairs("_total=none&_TOTAL=none"), &settings()).is_ok());
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn every_parameter_finds_what_it_should_and_nothing_else() {
         ("period:missing=true", "23"),
         ("status=final,cancelled&period=2026-01-01&subject=200", "1"),
     ] {
-        assert_eq!(found_with(text, &Found::new()), expected, "{text}");
+        assert_eq!(found_with(text, &PatientIds::new()), expected, "{text}");
     }
 }
 
@@ -285,7 +285,7 @@ fn all_problems_come_in_one_answer() {
 fn a_search_has_a_bounded_number_of_values() {
     let ids = |count: usize| (1..=count).map(|id| id.to_string()).collect::<Vec<_>>().join(",");
     let most = SEARCH_VALUES_MAX;
-    assert_eq!(found_with(&format!("_id={}", ids(most)), &Found::new()), "123");
+    assert_eq!(found_with(&format!("_id={}", ids(most)), &PatientIds::new()), "123");
     assert_eq!(codes(&format!("_id={}", ids(most + 1))), [Hcert::SearchTooLong]);
     assert_eq!(codes(&format!("_id={}&status=final", ids(most))), [Hcert::SearchTooLong]);
     let repeated = "status=final&".repeat(most + 1);
@@ -309,18 +309,21 @@ fn values_that_are_compared_with_every_row_are_fewer() {
         ("_id:not", "1"),
         ("subject:Patient.identifier", "a|b"),
     ] {
-        assert!(Search::parse(&pairs(&format!("{name}={}", values(one, most))), &settings()).is_ok(), "{name}");
+        assert!(
+            CompositionSearch::parse(&pairs(&format!("{name}={}", values(one, most))), &settings()).is_ok(),
+            "{name}"
+        );
         assert_eq!(codes(&format!("{name}={}", values(one, most + 1))), [Hcert::SearchTooLong], "{name}");
     }
     let repeated = vec!["entry:missing=false"; most + 1].join("&");
     assert_eq!(codes(&repeated), [Hcert::SearchTooLong]);
     assert_eq!(codes(&format!("date={}&title={}", values("2025", most), values("a", 1))), [Hcert::SearchTooLong]);
-    assert!(Search::parse(&pairs(&format!("subject={}", values("200", most + 1))), &settings()).is_ok());
+    assert!(CompositionSearch::parse(&pairs(&format!("subject={}", values("200", most + 1))), &settings()).is_ok());
 }
 
 #[test]
 fn pages_and_order_are_those_asked_for() {
-    let query = |text| search(text).query(&Found::new());
+    let query = |text| search(text).query(&PatientIds::new());
     let plain = query("");
     assert_eq!((plain.page, plain.count), (1, 20));
     assert_eq!(plain.sort, [Sort { key: SortKey::LastUpdated, descending: true }]);
@@ -335,9 +338,9 @@ fn pages_and_order_are_those_asked_for() {
 
 #[test]
 fn one_id_and_one_term_stay_flat_for_the_engine() {
-    let query = search("_id=3,1,3&subject=200").query(&Found::new());
+    let query = search("_id=3,1,3&subject=200").query(&PatientIds::new());
     let ids = [1, 3].map(|id| Id::new(id).unwrap()).to_vec();
-    let subject = Filter::Term(Term::new(Field::Subject, Form::Code, "Patient/200"));
+    let subject = Filter::Term(Term::new(Field::Subject, TermForm::Code, "Patient/200"));
     assert_eq!(query.filter, Filter::All(vec![Filter::Ids(ids), subject]));
 }
 
@@ -353,17 +356,22 @@ fn an_identifier_chain_asks_the_registry_and_finds_its_patients() {
     assert!(search("subject=200&status=final").patients_wanted().is_empty());
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     for (found, expected) in [
-        (Found::new(), ""),
-        (Found::from([(known.clone(), ids(&["200"]))]), "1"),
-        (Found::from([(known.clone(), ids(&["200", "201"]))]), "12"),
-        (Found::from([(known.clone(), ids(&[])), (bare.clone(), ids(&["201"]))]), ""),
-        (Found::from([(bare, ids(&["201"]))]), ""),
+        (PatientIds::new(), ""),
+        (PatientIds::from([(known.clone(), ids(&["200"]))]), "1"),
+        (PatientIds::from([(known.clone(), ids(&["200", "201"]))]), "12"),
+        (PatientIds::from([(known.clone(), ids(&[])), (bare.clone(), ids(&["201"]))]), ""),
+        (PatientIds::from([(bare, ids(&["201"]))]), ""),
     ] {
         assert_eq!(found_with(text, &found), expected, "{found:?}");
     }
 }
 
-fn urls(search: &Search, settings: &Settings, found: &Found, total: u64) -> Vec<(&'static str, String)> {
+fn urls(
+    search: &CompositionSearch,
+    settings: &ReadingLimits,
+    found: &PatientIds,
+    total: u64,
+) -> Vec<(&'static str, String)> {
     let links = search.links(settings, found, total).unwrap();
     links
         .into_iter()
@@ -374,7 +382,7 @@ fn urls(search: &Search, settings: &Settings, found: &Found, total: u64) -> Vec<
 }
 
 fn own_url(text: &str) -> String {
-    urls(&search(text), &settings(), &Found::new(), 0).remove(0).1
+    urls(&search(text), &settings(), &PatientIds::new(), 0).remove(0).1
 }
 
 #[test]
@@ -383,7 +391,7 @@ fn links_repeat_the_query_with_the_page_last() {
     let query = "subject:Patient.identifier=est/ni%7C1&status=final,cancelled&_count=1";
     let expected = [("self", 2), ("first", 1), ("last", 3), ("previous", 1), ("next", 3)];
     let expected = expected.map(|(relation, page)| (relation, format!("{query}&_page={page}")));
-    assert_eq!(urls(&search(text), &settings(), &Found::new(), 3), expected);
+    assert_eq!(urls(&search(text), &settings(), &PatientIds::new(), 3), expected);
     for (text, own) in [
         ("", "_page=1"),
         ("_page=9", "_page=9"),
@@ -399,8 +407,8 @@ fn links_repeat_the_query_with_the_page_last() {
     ] {
         assert_eq!(own_url(text), own, "{text}");
     }
-    assert_eq!(urls(&search("_count=0"), &settings(), &Found::new(), 99).len(), 1);
-    assert_eq!(urls(&search("_summary=count"), &settings(), &Found::new(), 99).len(), 1);
+    assert_eq!(urls(&search("_count=0"), &settings(), &PatientIds::new(), 99).len(), 1);
+    assert_eq!(urls(&search("_summary=count"), &settings(), &PatientIds::new(), 99).len(), 1);
 }
 
 #[test]
@@ -429,33 +437,33 @@ fn percent_decoded(text: &str) -> String {
 
 #[test]
 fn lenient_handling_drops_unknown_parameters_with_a_warning() {
-    let lenient = Settings { lenient: true, ..settings() };
+    let lenient = ReadingLimits { lenient: true, ..settings() };
     let text = "colour=red&status=final&_profile=x&colour=blue&_total=none";
-    let search = Search::parse(&pairs(text), &lenient).unwrap();
+    let search = CompositionSearch::parse(&pairs(text), &lenient).unwrap();
     let warned: Vec<_> = search.warnings().iter().map(|issue| (issue.code(), issue.expression()[0].clone())).collect();
     assert_eq!(
         warned,
         [(Hcert::ParameterIgnored, "http.colour".to_owned()), (Hcert::ParameterIgnored, "http._profile".to_owned())]
     );
     assert!(search.warnings().iter().all(|issue| issue.severity_code() == "warning"));
-    assert_eq!(urls(&search, &lenient, &Found::new(), 0)[0].1, "status=final&_page=1");
+    assert_eq!(urls(&search, &lenient, &PatientIds::new(), 0)[0].1, "status=final&_page=1");
     for text in ["status=open", "status:exact=final", "period=", "_page=0"] {
-        assert!(Search::parse(&pairs(text), &lenient).is_err(), "{text}");
+        assert!(CompositionSearch::parse(&pairs(text), &lenient).is_err(), "{text}");
     }
 }
 
-fn by_form() -> Settings<'static> {
-    Settings { by_form: true, ..settings() }
+fn by_form() -> ReadingLimits<'static> {
+    ReadingLimits { by_form: true, ..settings() }
 }
 
-fn form_url(text: &str, found: &Found) -> String {
-    let search = Search::parse(&pairs(text), &by_form()).unwrap();
+fn form_url(text: &str, found: &PatientIds) -> String {
+    let search = CompositionSearch::parse(&pairs(text), &by_form()).unwrap();
     urls(&search, &by_form(), found, 0).remove(0).1
 }
 
 #[test]
 fn links_of_a_form_show_the_patients_found_instead_of_their_codes() {
-    let found = Found::from([(patient(Some("est/ni"), "38001085718"), vec!["200".to_owned(), "201".to_owned()])]);
+    let found = PatientIds::from([(patient(Some("est/ni"), "38001085718"), vec!["200".to_owned(), "201".to_owned()])]);
     let text = "subject:Patient.identifier=est/ni|38001085718&status=final";
     assert_eq!(form_url(text, &found), "subject=Patient/200,Patient/201&status=final&_page=1");
 }
@@ -472,38 +480,38 @@ fn links_of_a_form_seal_every_other_personal_value() {
         "entry=QuestionnaireResponse/38001085718",
         "author:PractitionerRole.practitioner=36109255737&identifier=38001085718",
     ] {
-        let url = form_url(&format!("{text}&status=final&_count=5"), &Found::new());
+        let url = form_url(&format!("{text}&status=final&_count=5"), &PatientIds::new());
         let token = url.strip_prefix("status=final&_count=5&_query=").and_then(|rest| rest.strip_suffix("&_page=1"));
         let opened = KEY.open(token.unwrap_or_else(|| panic!("{url}")), "", NOW).unwrap();
         assert_eq!(opened, pairs(text));
     }
     assert_eq!(
-        form_url("subject=Patient/200&identifier=T-1", &Found::new()),
+        form_url("subject=Patient/200&identifier=T-1", &PatientIds::new()),
         "subject=Patient/200&identifier=T-1&_page=1"
     );
 }
 
 #[test]
 fn a_sealed_link_finds_the_same_and_stays_sealed() {
-    let url = form_url("author.practitioner=36109255737&status=final", &Found::new());
+    let url = form_url("author.practitioner=36109255737&status=final", &PatientIds::new());
     let followed = url.replace("_page=1", "_page=2");
-    assert_eq!(found_with(&url, &Found::new()), "1");
+    assert_eq!(found_with(&url, &PatientIds::new()), "1");
     assert_eq!(own_url(&followed), followed);
     assert_eq!(
-        search(&url).query(&Found::new()).filter,
-        search("status=final&author.practitioner=36109255737").query(&Found::new()).filter
+        search(&url).query(&PatientIds::new()).filter,
+        search("status=final&author.practitioner=36109255737").query(&PatientIds::new()).filter
     );
     let token = &url["status=final&_query=".len()..url.len() - "&_page=1".len()];
     assert_eq!(codes(&format!("_query={token}&_query={token}")), [Hcert::SearchParameterRepeated]);
-    let late = Settings { now: NOW + 3_600 * 1_000 + 1, ..settings() };
-    assert_eq!(Search::parse(&pairs(&url), &late).unwrap_err().leading(), Hcert::SearchLinkExpired);
+    let late = ReadingLimits { now: NOW + 3_600 * 1_000 + 1, ..settings() };
+    assert_eq!(CompositionSearch::parse(&pairs(&url), &late).unwrap_err().leading(), Hcert::SearchLinkExpired);
 }
 
 #[test]
 fn a_sealed_chain_still_asks_the_registry() {
-    let url = form_url("subject:Patient.identifier=est/ni|38001085718", &Found::new());
+    let url = form_url("subject:Patient.identifier=est/ni|38001085718", &PatientIds::new());
     assert_eq!(search(&url).patients_wanted(), [patient(Some("est/ni"), "38001085718")]);
-    let again = Search::parse(&pairs(&url), &by_form()).unwrap();
-    let found = Found::from([(patient(Some("est/ni"), "38001085718"), vec!["200".to_owned()])]);
+    let again = CompositionSearch::parse(&pairs(&url), &by_form()).unwrap();
+    let found = PatientIds::from([(patient(Some("est/ni"), "38001085718"), vec!["200".to_owned()])]);
     assert_eq!(urls(&again, &by_form(), &found, 0)[0].1, "subject=Patient/200&_page=1");
 }

@@ -14,10 +14,10 @@ const ORDER_ARRAYS_MAX: usize = 8;
 
 /// The arrays of one segment, the one asked for last first.
 #[derive(Default)]
-pub(crate) struct Arrays(Mutex<Vec<(Vec<Sort>, Slot)>>);
+pub(crate) struct Arrays(Mutex<Vec<(Vec<Sort>, ArraySlot)>>);
 
 /// An array, once it is made.
-pub(super) type Slot = Arc<OnceLock<Array>>;
+pub(super) type ArraySlot = Arc<OnceLock<Array>>;
 
 /// The documents of a segment in one order.
 pub(super) struct Array {
@@ -41,7 +41,7 @@ impl Arrays {
         slots.iter().any(|(known, array)| known == sort && array.get().is_some())
     }
 
-    pub(super) fn slot(&self, sort: Vec<Sort>) -> Slot {
+    pub(super) fn slot(&self, sort: Vec<Sort>) -> ArraySlot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = slots.iter().position(|(known, _)| *known == sort).map(|at| slots.remove(at));
         let slot = found.unwrap_or_else(|| (sort, Arc::default()));

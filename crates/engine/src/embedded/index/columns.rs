@@ -10,14 +10,14 @@ use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
 use super::arrays::Arrays;
 use super::bounds::TIME_MIN;
-use super::{Error, title};
+use super::{IndexError, title};
 use certificate::search::filter::TimeField;
 use certificate::search::term::Term;
 use certificate::{Id, Version};
 use fhir::date_time::Span;
 
 /// Columns of a segment. They never change, whatever is deleted from it.
-pub(crate) struct Columns {
+pub(crate) struct SegmentColumns {
     id: Column<u64>,
     version: Column<u64>,
     last_updated: Column<i64>,
@@ -39,15 +39,15 @@ struct Groups {
     docs: Vec<DocId>,
 }
 
-impl Columns {
-    pub(crate) fn open(reader: &SegmentReader) -> Result<Columns, Error> {
+impl SegmentColumns {
+    pub(crate) fn open(reader: &SegmentReader) -> Result<SegmentColumns, IndexError> {
         let fields = reader.fast_fields();
         let max_doc = reader.max_doc();
         // A segment in which no certificate has the field has no such column.
-        let time = |name: &str| -> Result<Column<i64>, Error> {
+        let time = |name: &str| -> Result<Column<i64>, IndexError> {
             Ok(fields.column_opt(name)?.unwrap_or_else(|| Column::build_empty_column(max_doc)))
         };
-        Ok(Columns {
+        Ok(SegmentColumns {
             id: fields.u64("id")?,
             version: fields.u64("version")?,
             last_updated: fields.i64("last_updated")?,
@@ -147,7 +147,7 @@ impl Columns {
     }
 
     /// The title as its column holds it.
-    pub(crate) fn title_value(&self, doc: DocId) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn title_value(&self, doc: DocId) -> Result<Option<Vec<u8>>, IndexError> {
         let Some(column) = &self.title else { return Ok(None) };
         let Some(number) = column.ords().first(doc) else { return Ok(None) };
         let mut value = Vec::new();
@@ -156,7 +156,7 @@ impl Columns {
     }
 
     /// Sort key of a title by its number.
-    pub(crate) fn title_key(&self, number: u64) -> Result<Arc<[u8]>, Error> {
+    pub(crate) fn title_key(&self, number: u64) -> Result<Arc<[u8]>, IndexError> {
         let mut value = Vec::new();
         if let Some(column) = &self.title {
             column.ord_to_bytes(number, &mut value)?;
@@ -166,7 +166,7 @@ impl Columns {
     }
 
     /// For each title number its rank among sort keys: titles that differ only in case share one.
-    pub(crate) fn title_ranks(&self) -> Result<&[u32], Error> {
+    pub(crate) fn title_ranks(&self) -> Result<&[u32], IndexError> {
         if let Some(ranks) = self.title_ranks.get() {
             return Ok(ranks);
         }
@@ -184,7 +184,7 @@ impl Columns {
     }
 
     /// Every title of the segment with its number, sort key and text, in sort order.
-    pub(crate) fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), Error> {
+    pub(crate) fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), IndexError> {
         let Some(column) = &self.title else { return Ok(()) };
         let mut stream = column.dictionary().stream()?;
         let mut number = 0;
@@ -197,7 +197,7 @@ impl Columns {
     }
 }
 
-fn each_posting(reader: &InvertedIndexReader, mut each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
+fn each_posting(reader: &InvertedIndexReader, mut each: impl FnMut(&[u8], DocId)) -> Result<(), IndexError> {
     let mut terms = reader.terms().stream()?;
     while let Some((term, known)) = terms.next() {
         let mut postings = reader.read_postings_from_terminfo(known, IndexRecordOption::Basic)?;
@@ -209,13 +209,13 @@ fn each_posting(reader: &InvertedIndexReader, mut each: impl FnMut(&[u8], DocId)
     Ok(())
 }
 
-fn unreadable_title() -> Error {
-    Error("a title in the index is not readable".into())
+fn unreadable_title() -> IndexError {
+    IndexError("a title in the index is not readable".into())
 }
 
 /// A segment of one snapshot.
 pub(crate) struct Segment {
-    pub columns: Arc<Columns>,
+    pub columns: Arc<SegmentColumns>,
     alive: Option<AliveBitSet>,
     terms: Arc<InvertedIndexReader>,
     ids: Arc<InvertedIndexReader>,
@@ -226,10 +226,10 @@ pub(crate) struct Segment {
 impl Segment {
     pub(crate) fn new(
         reader: &SegmentReader,
-        columns: Arc<Columns>,
+        columns: Arc<SegmentColumns>,
         term_field: Field,
         id_field: Field,
-    ) -> Result<Segment, Error> {
+    ) -> Result<Segment, IndexError> {
         Ok(Segment {
             columns,
             alive: reader.alive_bitset().cloned(),
@@ -250,38 +250,38 @@ impl Segment {
     }
 
     /// Documents that carry a term, deleted ones included; none when the segment does not know the term.
-    pub(crate) fn postings(&self, term: &Term) -> Result<Option<SegmentPostings>, Error> {
+    pub(crate) fn postings(&self, term: &Term) -> Result<Option<SegmentPostings>, IndexError> {
         let term = tantivy::Term::from_field_bytes(self.term_field, term.bytes());
         Ok(self.terms.read_postings(&term, IndexRecordOption::Basic)?)
     }
 
     /// The dictionary's entry of a term; none when the segment does not know it.
-    pub(crate) fn term(&self, term: &Term) -> Result<Option<TermInfo>, Error> {
+    pub(crate) fn term(&self, term: &Term) -> Result<Option<TermInfo>, IndexError> {
         Ok(self.terms.get_term_info(&tantivy::Term::from_field_bytes(self.term_field, term.bytes()))?)
     }
 
     /// As [`postings`](Self::postings), of a term that was looked up before.
-    pub(crate) fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, Error> {
+    pub(crate) fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, IndexError> {
         Ok(self.terms.read_postings_from_terminfo(known, IndexRecordOption::Basic)?)
     }
 
     /// Every term with every document that carries it, deleted ones included.
-    pub(crate) fn each_term(&self, each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
+    pub(crate) fn each_term(&self, each: impl FnMut(&[u8], DocId)) -> Result<(), IndexError> {
         each_posting(&self.terms, each)
     }
 
     /// Every id with every document that is found by it, deleted ones included.
-    pub(crate) fn each_id(&self, mut each: impl FnMut(u64, DocId)) -> Result<(), Error> {
+    pub(crate) fn each_id(&self, mut each: impl FnMut(u64, DocId)) -> Result<(), IndexError> {
         let mut odd = false;
         each_posting(&self.ids, |id, doc| match id.try_into() {
             Ok(id) => each(u64::from_be_bytes(id), doc),
             Err(_) => odd = true,
         })?;
-        if odd { Err(Error("an id among the terms is none".into())) } else { Ok(()) }
+        if odd { Err(IndexError("an id among the terms is none".into())) } else { Ok(()) }
     }
 
     /// Documents of a certificate: one that is alive, at most.
-    pub(crate) fn of_id(&self, id: Id) -> Result<Option<SegmentPostings>, Error> {
+    pub(crate) fn of_id(&self, id: Id) -> Result<Option<SegmentPostings>, IndexError> {
         let term = tantivy::Term::from_field_u64(self.id_field, id.get());
         Ok(self.ids.read_postings(&term, IndexRecordOption::Basic)?)
     }

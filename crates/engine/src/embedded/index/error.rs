@@ -4,16 +4,16 @@ use base::threads::explained;
 
 /// Every failure of the index: the caller deletes it and builds it again.
 #[derive(Debug)]
-pub(in crate::embedded) struct Error(pub String);
+pub(in crate::embedded) struct IndexError(pub String);
 
-impl From<tantivy::TantivyError> for Error {
+impl From<tantivy::TantivyError> for IndexError {
     fn from(error: tantivy::TantivyError) -> Self {
-        Error(explained(error.to_string()))
+        IndexError(explained(error.to_string()))
     }
 }
 
-impl From<std::io::Error> for Error {
+impl From<std::io::Error> for IndexError {
     fn from(error: std::io::Error) -> Self {
-        Error(explained(error.to_string()))
+        IndexError(explained(error.to_string()))
     }
 }

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tantivy::DocId;
 
 use super::bounds::bounded;
-use super::{Error, Snapshot, title};
+use super::{IndexError, Snapshot, title};
 use crate::embedded::overlay::Numbered;
 use certificate::search::filter::TimeField;
 use certificate::{Id, Version};
@@ -16,25 +16,25 @@ use fhir::date_time::Span;
 
 /// What the index holds, or should hold, of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct IndexedCertificate {
     version: Version,
     last_updated: i64,
     class: u32,
     date: Option<(i64, i64)>,
     period: Option<(i64, i64)>,
     title: Option<Vec<u8>>,
-    terms: Terms,
+    terms: IndexTerms,
     /// By how many ids it is found.
     ids: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Terms {
+struct IndexTerms {
     count: u32,
     sum: u64,
 }
 
-impl Terms {
+impl IndexTerms {
     fn add(&mut self, term: &[u8]) {
         let mut hasher = DefaultHasher::new();
         term.hash(&mut hasher);
@@ -43,13 +43,13 @@ impl Terms {
     }
 }
 
-impl Held {
+impl IndexedCertificate {
     /// What the index should hold of a row.
-    pub(crate) fn expected(version: Version, numbered: &Numbered) -> Held {
+    pub(crate) fn expected(version: Version, numbered: &Numbered) -> IndexedCertificate {
         let row = &numbered.row;
-        let mut terms = Terms::default();
+        let mut terms = IndexTerms::default();
         row.terms.iter().for_each(|term| terms.add(term.bytes()));
-        Held {
+        IndexedCertificate {
             version,
             last_updated: row.last_updated,
             class: numbered.class,
@@ -62,7 +62,7 @@ impl Held {
     }
 
     /// In what it differs from what it should be, in a word; none when in nothing.
-    pub(crate) fn difference(&self, expected: &Held) -> Option<&'static str> {
+    pub(crate) fn difference(&self, expected: &IndexedCertificate) -> Option<&'static str> {
         let parts = [
             (self.version == expected.version, "version"),
             (self.last_updated == expected.last_updated, "time"),
@@ -88,7 +88,7 @@ pub(crate) struct Holdings<'s> {
     rows: Vec<(u64, u32, DocId)>,
     next: usize,
     /// By segment and document.
-    terms: Vec<Vec<Terms>>,
+    terms: Vec<Vec<IndexTerms>>,
     ids: Vec<Vec<u32>>,
 }
 
@@ -97,11 +97,11 @@ impl<'s> Holdings<'s> {
     ///
     /// # Errors
     /// It cannot be read. A damaged file may also show as a panic.
-    pub(crate) fn read(snapshot: &'s Snapshot) -> Result<Holdings<'s>, Error> {
+    pub(crate) fn read(snapshot: &'s Snapshot) -> Result<Holdings<'s>, IndexError> {
         let mut holdings = Holdings { snapshot, rows: Vec::new(), next: 0, terms: Vec::new(), ids: Vec::new() };
         for (number, segment) in (0..).zip(&snapshot.segments) {
             let documents = segment.max_doc() as usize;
-            let mut terms = vec![Terms::default(); documents];
+            let mut terms = vec![IndexTerms::default(); documents];
             segment.each_term(|term, doc| terms[doc as usize].add(term))?;
             let mut ids = vec![0; documents];
             segment.each_id(|id, doc| ids[doc as usize] += u32::from(segment.columns.id(doc).get() == id))?;
@@ -120,7 +120,7 @@ impl<'s> Holdings<'s> {
     }
 
     /// What it holds of a certificate. Ids are asked in their order; `passed` is told every id before that was not asked for.
-    pub(crate) fn of(&mut self, id: Id, mut passed: impl FnMut(u64)) -> Result<Vec<Held>, Error> {
+    pub(crate) fn of(&mut self, id: Id, mut passed: impl FnMut(u64)) -> Result<Vec<IndexedCertificate>, IndexError> {
         let mut held = Vec::new();
         while let Some((found, segment, doc)) = self.rows.get(self.next).copied() {
             match found.cmp(&id.get()) {
@@ -138,10 +138,10 @@ impl<'s> Holdings<'s> {
         self.rows[self.next..].iter().map(|(id, ..)| *id)
     }
 
-    fn held(&self, segment: usize, doc: DocId) -> Result<Held, Error> {
+    fn held(&self, segment: usize, doc: DocId) -> Result<IndexedCertificate, IndexError> {
         let columns = &self.snapshot.segments[segment].columns;
         let time = |field| columns.time(field, doc).map(|span| (span.low, span.high));
-        Ok(Held {
+        Ok(IndexedCertificate {
             version: columns.version(doc),
             last_updated: columns.last_updated(doc),
             class: columns.class(doc),

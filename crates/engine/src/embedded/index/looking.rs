@@ -12,9 +12,9 @@ use tantivy::directory::error::OpenReadError;
 use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 
-use super::columns::Columns;
-use super::schema::{Fields, Payload, schema};
-use super::{Error, Medium, Origin, Segment, Snapshot};
+use super::columns::SegmentColumns;
+use super::schema::{IndexFields, Payload, schema};
+use super::{IndexError, IndexMedium, IndexOrigin, Segment, Snapshot};
 use base::regular_file;
 use certificate::Seq;
 
@@ -24,7 +24,7 @@ const LISTS: [&str; 2] = ["meta.json", ".managed.json"];
 const UNREADABLE: &str = "its list of files (meta.json or .managed.json) is not what was written";
 
 /// What lies in the folder of an index.
-pub(crate) enum Found {
+pub(crate) enum IndexFolderState {
     /// Nothing that was ever committed: it is built at the next start.
     Missing(String),
     /// It was made from another store or by other rules: it is built at the next start.
@@ -32,38 +32,38 @@ pub(crate) enum Found {
     /// Files that are missing, or not what was written.
     Damaged(Vec<String>),
     /// Every file is as it was written. What they say may be wrong all the same.
-    Whole(Committed),
+    Whole(CommittedIndex),
 }
 
 /// An index whose files are whole, at its last commit.
-pub(crate) struct Committed {
+pub(crate) struct CommittedIndex {
     index: Index,
-    fields: Fields,
+    fields: IndexFields,
     /// The change whose state it holds.
     pub at: Seq,
     rows: u64,
 }
 
 /// Looks at the index of a folder and reads all its files. `origin` is what it should have been made from.
-pub(crate) fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+pub(crate) fn look(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
     match read(medium, folder, origin) {
-        Found::Whole(committed) => match damage(&committed.index) {
-            Ok(damaged) if damaged.is_empty() => Found::Whole(committed),
-            Ok(damaged) => Found::Damaged(damaged),
-            Err(_) => Found::Damaged(vec![UNREADABLE.to_owned()]),
+        IndexFolderState::Whole(committed) => match damage(&committed.index) {
+            Ok(damaged) if damaged.is_empty() => IndexFolderState::Whole(committed),
+            Ok(damaged) => IndexFolderState::Damaged(damaged),
+            Err(_) => IndexFolderState::Damaged(vec![UNREADABLE.to_owned()]),
         },
         found => found,
     }
 }
 
 /// As [`look`], without reading more than what the index says of itself.
-pub(crate) fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+pub(crate) fn read(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
     let none = || {
         let is_other = folder.exists() && !folder.is_dir();
-        Found::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
+        IndexFolderState::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
     };
     if let Some(problem) = regular_file::irregular_in(folder) {
-        return Found::Damaged(vec![problem]);
+        return IndexFolderState::Damaged(vec![problem]);
     }
     let Ok(directory) = medium.looking(folder) else { return none() };
     let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
@@ -72,26 +72,26 @@ pub(crate) fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
         return none();
     }
     if !lists.is_empty() {
-        return Found::Damaged(lists.into_iter().map(|name| missing(Path::new(name))).collect());
+        return IndexFolderState::Damaged(lists.into_iter().map(|name| missing(Path::new(name))).collect());
     }
-    let read = || -> Result<(Index, IndexMeta), Error> {
+    let read = || -> Result<(Index, IndexMeta), IndexError> {
         let index = Index::open(directory.clone())?;
         let metas = index.load_metas()?;
         Ok((index, metas))
     };
-    let Ok((index, metas)) = read() else { return Found::Damaged(vec![UNREADABLE.to_owned()]) };
-    let Some(payload) = &metas.payload else { return Found::Missing("it was never committed".to_owned()) };
+    let Ok((index, metas)) = read() else { return IndexFolderState::Damaged(vec![UNREADABLE.to_owned()]) };
+    let Some(payload) = &metas.payload else { return IndexFolderState::Missing("it was never committed".to_owned()) };
     let payload = match serde_json::from_str::<Payload>(payload) {
         Ok(payload) => payload,
         // An earlier release said less of what it was made from.
-        Err(error) if error.is_data() => return Found::Foreign("an earlier release made it".to_owned()),
-        Err(_) => return Found::Damaged(vec![UNREADABLE.to_owned()]),
+        Err(error) if error.is_data() => return IndexFolderState::Foreign("an earlier release made it".to_owned()),
+        Err(_) => return IndexFolderState::Damaged(vec![UNREADABLE.to_owned()]),
     };
     let (schema, fields) = schema();
     if payload.origin != *origin || index.schema() != schema {
-        return Found::Foreign("it was made from another store or by other rules".to_owned());
+        return IndexFolderState::Foreign("it was made from another store or by other rules".to_owned());
     }
-    Found::Whole(Committed { index, fields, at: Seq(payload.seq), rows: payload.rows })
+    IndexFolderState::Whole(CommittedIndex { index, fields, at: Seq(payload.seq), rows: payload.rows })
 }
 
 /// What of the files of the last commit is missing or not what was written, in words; their checksums lie at their ends. tantivy's own
@@ -99,7 +99,7 @@ pub(crate) fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
 ///
 /// # Errors
 /// What the last commit was cannot be read.
-pub(super) fn damage(index: &Index) -> Result<Vec<String>, Error> {
+pub(super) fn damage(index: &Index) -> Result<Vec<String>, IndexError> {
     let metas = index.load_metas()?;
     let deleted = |path: &PathBuf| {
         let own = metas.segments.iter().find(|segment| segment.relative_path(SegmentComponent::Delete) == *path);
@@ -132,32 +132,33 @@ fn holds_no_segment(folder: &Path) -> bool {
     !entries.map(|entry| entry.file_name()).any(|name| is_of_segment(&name.to_string_lossy()))
 }
 
-impl Committed {
+impl CommittedIndex {
     /// Opens what was committed, for reading.
     ///
     /// # Errors
     /// Files do not belong together, or hold another number of rows than was committed. It may show as a panic as well.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, IndexError> {
         let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
         let mut segments = Vec::new();
         for reader in searcher.segment_readers() {
             belongs_together(reader, &self.fields)?;
-            let columns = Arc::new(Columns::open(reader)?);
+            let columns = Arc::new(SegmentColumns::open(reader)?);
             segments.push(Segment::new(reader, columns, self.fields.term, self.fields.id)?);
         }
         let alive = searcher.num_docs();
         if alive != self.rows {
-            return Err(Error(format!("it holds {alive} certificates where {} were committed", self.rows)));
+            return Err(IndexError(format!("it holds {alive} certificates where {} were committed", self.rows)));
         }
         Ok(Snapshot { segments, at: self.at, alive, counted: Mutex::default() })
     }
 }
 
 /// Files of a segment that no search reads must have its number of rows too: merging reads them.
-pub(super) fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
-    let told =
-        |file: &str| Error(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()));
+pub(super) fn belongs_together(reader: &SegmentReader, fields: &IndexFields) -> Result<(), IndexError> {
+    let told = |file: &str| {
+        IndexError(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()))
+    };
     let (rows, store) = (reader.max_doc(), reader.get_store_reader(1)?);
     let holds = |row: u32| store.get::<TantivyDocument>(row).is_ok();
     if rows > 0 && (!holds(rows - 1) || holds(rows)) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tantivy::directory::{Directory, MmapDirectory};
 use tantivy::indexer::IndexWriterOptions;
 
-use super::error::Error;
+use super::error::IndexError;
 use super::read_only::Looking;
 use super::schema::ARENA_BYTES;
 use base::regular_file;
@@ -33,15 +33,15 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
 
 /// What the index is opened on.
 #[derive(Clone, Debug)]
-pub(crate) struct Medium(Arc<dyn Files>);
+pub(crate) struct IndexMedium(Arc<dyn IndexStorage>);
 
 /// Where the files of an index lie: in the file system, or where a test plays one.
-pub(crate) trait Files: Debug + Send + Sync {
+pub(crate) trait IndexStorage: Debug + Send + Sync {
     /// The files of a folder that is there.
-    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error>;
+    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError>;
 
     /// Makes the folder, or empties it.
-    fn clear(&self, folder: &Path) -> Result<(), Error>;
+    fn clear(&self, folder: &Path) -> Result<(), IndexError>;
 
     /// Threads of an indexer.
     fn threads(&self) -> IndexWriterOptions;
@@ -53,32 +53,32 @@ pub(crate) trait Files: Debug + Send + Sync {
     fn is_full(&self) -> Option<bool>;
 }
 
-impl Default for Medium {
-    fn default() -> Medium {
-        Medium::on(Arc::new(FileSystem))
+impl Default for IndexMedium {
+    fn default() -> IndexMedium {
+        IndexMedium::on(Arc::new(IndexFolder))
     }
 }
 
-impl Medium {
-    pub(crate) fn on(files: Arc<dyn Files>) -> Medium {
-        Medium(files)
+impl IndexMedium {
+    pub(crate) fn on(files: Arc<dyn IndexStorage>) -> IndexMedium {
+        IndexMedium(files)
     }
 
     /// The files of a folder that is there.
     ///
     /// # Errors
     /// It is no folder, or one of its files is a FIFO or a device, which may make its opener wait for ever.
-    pub(crate) fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+    pub(crate) fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
         self.0.directory(folder)
     }
 
     /// The files of a folder that is there, for reading alone.
-    pub(crate) fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+    pub(crate) fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
         Ok(Box::new(Looking(self.directory(folder)?)))
     }
 
     /// Makes the folder, or empties it.
-    pub(crate) fn clear(&self, folder: &Path) -> Result<(), Error> {
+    pub(crate) fn clear(&self, folder: &Path) -> Result<(), IndexError> {
         self.0.clear(folder)
     }
 
@@ -98,17 +98,17 @@ impl Medium {
 
 /// The file system.
 #[derive(Debug)]
-struct FileSystem;
+struct IndexFolder;
 
-impl Files for FileSystem {
-    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+impl IndexStorage for IndexFolder {
+    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
         if let Some(problem) = regular_file::irregular_in(folder) {
-            return Err(Error(problem));
+            return Err(IndexError(problem));
         }
-        Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
+        Ok(Box::new(MmapDirectory::open(folder).map_err(|error| IndexError(error.to_string()))?))
     }
 
-    fn clear(&self, folder: &Path) -> Result<(), Error> {
+    fn clear(&self, folder: &Path) -> Result<(), IndexError> {
         remove(folder)?;
         Ok(std::fs::create_dir(folder)?)
     }

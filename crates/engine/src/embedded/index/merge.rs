@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use tantivy::DocId;
 
-use super::Error;
+use super::IndexError;
 use super::columns::Segment;
-use super::order::{Candidate, OrderBy, Place};
-use super::plan::{Member, Test};
-use super::sequence::{Indexed, Sequence};
+use super::order::{Candidate, OrderBy, OrderPosition};
+use super::plan::{DocumentSet, Test};
+use super::sequence::{IndexedDocument, Sequence};
 use certificate::search::Hit;
 use certificate::{Id, Version};
 
@@ -23,7 +23,7 @@ pub(crate) fn merge(
     mut overlay: Vec<Candidate>,
     masked: &dyn Fn(Id) -> bool,
     (skip, take): (u64, usize),
-) -> Result<Vec<Hit>, Error> {
+) -> Result<Vec<Hit>, IndexError> {
     let mut cursors = Vec::with_capacity(segments.len());
     for (segment, test) in segments.iter().zip(tests) {
         if let Some(cursor) = Cursor::new(segment, test, order)? {
@@ -31,7 +31,7 @@ pub(crate) fn merge(
         }
     }
     overlay.sort_unstable_by(|left, right| order.compare(left, right));
-    let mut overlay = overlay.into_iter().map(Head::of_overlay);
+    let mut overlay = overlay.into_iter().map(SourceHead::of_overlay);
 
     let mut heads = BinaryHeap::with_capacity(cursors.len() + 1);
     for (source, cursor) in cursors.iter_mut().enumerate() {
@@ -46,10 +46,10 @@ pub(crate) fn merge(
         let Some(mut first) = heads.peek_mut() else { break };
         let source = first.source;
         if place >= skip {
-            let Head { id, row, .. } = first.head;
+            let SourceHead { id, row, .. } = first.head;
             let version = match row {
-                Row::Of(doc) => cursors[source].segment.columns.version(doc),
-                Row::Known(version) => version,
+                HitRow::Of(doc) => cursors[source].segment.columns.version(doc),
+                HitRow::Known(version) => version,
             };
             hits.push(Hit { id, version });
         }
@@ -67,28 +67,28 @@ pub(crate) fn merge(
 }
 
 /// The next row of a source.
-struct Head {
-    order: Place,
+struct SourceHead {
+    order: OrderPosition,
     id: Id,
-    row: Row,
+    row: HitRow,
 }
 
 /// A row whose version is asked for only when it stands on the page.
 #[derive(Clone, Copy)]
-enum Row {
+enum HitRow {
     Of(DocId),
     Known(Version),
 }
 
-impl Head {
-    fn of_overlay(candidate: Candidate) -> Head {
-        Head { order: candidate.order, id: candidate.id, row: Row::Known(candidate.version) }
+impl SourceHead {
+    fn of_overlay(candidate: Candidate) -> SourceHead {
+        SourceHead { order: candidate.order, id: candidate.id, row: HitRow::Known(candidate.version) }
     }
 }
 
 /// A row with where it comes from. The greatest one of a heap is the one that comes first.
 struct Sourced<'o> {
-    head: Head,
+    head: SourceHead,
     source: usize,
     order: &'o OrderBy<'o>,
 }
@@ -129,7 +129,7 @@ struct Cursor<'w> {
 
 impl<'w> Cursor<'w> {
     /// None when nothing of the segment meets the test.
-    fn new(segment: &'w Segment, mut test: Test, order: &'w OrderBy) -> Result<Option<Cursor<'w>>, Error> {
+    fn new(segment: &'w Segment, mut test: Test, order: &'w OrderBy) -> Result<Option<Cursor<'w>>, IndexError> {
         if matches!(test, Test::Never) {
             return Ok(None);
         }
@@ -141,7 +141,7 @@ impl<'w> Cursor<'w> {
         Ok(Some(Cursor { segment, order, test, sequence, place: 0, has_title, title_ranks, title: None }))
     }
 
-    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<Head>, Error> {
+    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<SourceHead>, IndexError> {
         let columns = self.segment.columns.as_ref();
         while self.place < self.sequence.len() {
             let doc = self.sequence.at(self.place);
@@ -155,13 +155,13 @@ impl<'w> Cursor<'w> {
             }
             let title = if self.has_title { columns.title_number(doc) } else { None };
             let title = title.map(|number| self.title_key(number)).transpose()?;
-            let order = self.order.place(&Indexed { columns, title_ranks: self.title_ranks, doc }, title);
-            return Ok(Some(Head { order, id, row: Row::Of(doc) }));
+            let order = self.order.place(&IndexedDocument { columns, title_ranks: self.title_ranks, doc }, title);
+            return Ok(Some(SourceHead { order, id, row: HitRow::Of(doc) }));
         }
         Ok(None)
     }
 
-    fn title_key(&mut self, number: u64) -> Result<Arc<[u8]>, Error> {
+    fn title_key(&mut self, number: u64) -> Result<Arc<[u8]>, IndexError> {
         match &self.title {
             Some((known, key)) if *known == number => Ok(key.clone()),
             _ => {
@@ -178,7 +178,7 @@ fn make_random_access(test: &mut Test, max_doc: u32) {
     match test {
         Test::All(parts) | Test::Any(parts) => parts.iter_mut().for_each(|part| make_random_access(part, max_doc)),
         Test::Not(part) => make_random_access(part, max_doc),
-        Test::Postings(postings) => *test = Test::Member(Member::new(postings, max_doc)),
+        Test::Postings(postings) => *test = Test::Member(DocumentSet::new(postings, max_doc)),
         _ => {}
     }
 }

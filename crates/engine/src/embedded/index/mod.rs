@@ -37,17 +37,17 @@ use super::overlay::Numbered;
 use base::log::event;
 use certificate::search::Sort;
 use certificate::{Id, Seq, Version};
-use columns::Columns;
 pub(super) use columns::Segment;
-pub(super) use error::Error;
-pub(super) use held::{Held, Holdings};
-pub(super) use looking::{Found, look, read};
-pub(super) use medium::{Medium, remove};
+use columns::SegmentColumns;
+pub(super) use error::IndexError;
+pub(super) use held::{Holdings, IndexedCertificate};
+pub(super) use looking::{IndexFolderState, look, read};
+pub(super) use medium::{IndexMedium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
-pub(super) use plan::{Plan, Test, plan, rows};
-use schema::{Fields, Payload, schema};
-pub(super) use schema::{LAYOUT, Origin};
+pub(super) use plan::{SegmentPlan, Test, plan, rows};
+use schema::{IndexFields, Payload, schema};
+pub(super) use schema::{IndexOrigin, LAYOUT};
 pub(super) use snapshot::Snapshot;
 pub(super) use walk::walk;
 
@@ -55,48 +55,56 @@ pub(super) use walk::walk;
 const DELETED_RATIO_MAX: f32 = 0.2;
 
 /// The index as the indexer writes it.
-pub(super) struct Writer {
+pub(super) struct IndexWriterHandle {
     writer: IndexWriter,
     reader: IndexReader,
-    fields: Fields,
-    origin: Origin,
+    fields: IndexFields,
+    origin: IndexOrigin,
     /// Certificates that the last commit held.
     rows: u64,
-    columns: HashMap<SegmentId, Arc<Columns>>,
+    columns: HashMap<SegmentId, Arc<SegmentColumns>>,
 }
 
-impl Writer {
+impl IndexWriterHandle {
     /// [`open_on`](Self::open_on) the file system.
     #[cfg(test)]
-    pub(super) fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
-        Self::open_on(&Medium::default(), folder, origin)
+    pub(super) fn open(folder: &Path, origin: &IndexOrigin) -> Result<(IndexWriterHandle, Snapshot), IndexError> {
+        Self::open_on(&IndexMedium::default(), folder, origin)
     }
 
     /// Opens the index of a folder with all it holds.
     ///
     /// # Errors
     /// There is none, or one that is torn or foreign.
-    pub(super) fn open_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn open_on(
+        medium: &IndexMedium,
+        folder: &Path,
+        origin: &IndexOrigin,
+    ) -> Result<(IndexWriterHandle, Snapshot), IndexError> {
         let index = Index::open(medium.directory(folder)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
-            return Err(Error("the index has other fields".into()));
+            return Err(IndexError("the index has other fields".into()));
         }
-        let payload = index.load_metas()?.payload.ok_or_else(|| Error("the index was never committed".into()))?;
-        let payload: Payload = serde_json::from_str(&payload).map_err(|error| Error(error.to_string()))?;
+        let payload = index.load_metas()?.payload.ok_or_else(|| IndexError("the index was never committed".into()))?;
+        let payload: Payload = serde_json::from_str(&payload).map_err(|error| IndexError(error.to_string()))?;
         if payload.origin != *origin {
-            return Err(Error("the index was made from another store or by other rules".into()));
+            return Err(IndexError("the index was made from another store or by other rules".into()));
         }
         Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows, medium)
     }
 
     /// [`create_on`](Self::create_on) the file system.
-    pub(super) fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
-        Self::create_on(&Medium::default(), folder, origin)
+    pub(super) fn create(folder: &Path, origin: &IndexOrigin) -> Result<(IndexWriterHandle, Snapshot), IndexError> {
+        Self::create_on(&IndexMedium::default(), folder, origin)
     }
 
     /// Starts an empty index, in place of whatever was there.
-    pub(super) fn create_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn create_on(
+        medium: &IndexMedium,
+        folder: &Path,
+        origin: &IndexOrigin,
+    ) -> Result<(IndexWriterHandle, Snapshot), IndexError> {
         medium.clear(folder)?;
         let (schema, fields) = schema();
         let settings = IndexSettings {
@@ -111,12 +119,12 @@ impl Writer {
 
     fn wrap(
         index: Index,
-        fields: Fields,
-        origin: &Origin,
+        fields: IndexFields,
+        origin: &IndexOrigin,
         at: Seq,
         rows: u64,
-        medium: &Medium,
-    ) -> Result<(Writer, Snapshot), Error> {
+        medium: &IndexMedium,
+    ) -> Result<(IndexWriterHandle, Snapshot), IndexError> {
         let writer: IndexWriter = index.writer_with_options(medium.threads())?;
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
@@ -127,7 +135,8 @@ impl Writer {
             if medium.merges_when_told() { Box::new(NoMergePolicy) } else { Box::new(merge) };
         writer.set_merge_policy(policy);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
+        let mut writer =
+            IndexWriterHandle { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
         let snapshot = writer.snapshot(at, &Ranks::default())?;
         Ok((writer, snapshot))
     }
@@ -138,7 +147,7 @@ impl Writer {
     }
 
     /// Puts the current row of a certificate in; an older one must be removed first.
-    pub(super) fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), Error> {
+    pub(super) fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), IndexError> {
         let (fields, class, row) = (&self.fields, row.class, &row.row);
         let mut document = TantivyDocument::new();
         document.add_u64(fields.id, id.get());
@@ -168,9 +177,9 @@ impl Writer {
     ///
     /// # Errors
     /// tantivy failed, or holds another number of rows than it was given: no search may be answered from it.
-    pub(super) fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, Error> {
+    pub(super) fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, IndexError> {
         let rows =
-            self.rows.checked_add_signed(more).ok_or_else(|| Error("the index lost rows it never had".into()))?;
+            self.rows.checked_add_signed(more).ok_or_else(|| IndexError("the index lost rows it never had".into()))?;
         self.rows = rows;
         let payload = Payload { origin: self.origin.clone(), seq: seq.0, rows };
         let mut commit = self.writer.prepare_commit()?;
@@ -191,12 +200,12 @@ impl Writer {
     ///
     /// # Errors
     /// One is missing, not what was written, or of another segment.
-    pub(super) fn verify(&self) -> Result<(), Error> {
+    pub(super) fn verify(&self) -> Result<(), IndexError> {
         let damaged = looking::damage(self.writer.index())?;
         match damaged.as_slice() {
             [] => {}
-            [one] => return Err(Error(one.clone())),
-            [first, rest @ ..] => return Err(Error(format!("{first}, and so are {} others", rest.len()))),
+            [one] => return Err(IndexError(one.clone())),
+            [first, rest @ ..] => return Err(IndexError(format!("{first}, and so are {} others", rest.len()))),
         }
         let searcher = self.reader.searcher();
         searcher.segment_readers().iter().try_for_each(|reader| looking::belongs_together(reader, &self.fields))
@@ -204,7 +213,7 @@ impl Writer {
 
     /// Makes one segment of all, as tantivy does by itself elsewhere.
     #[cfg(test)]
-    pub(super) fn merge(&mut self) -> Result<(), Error> {
+    pub(super) fn merge(&mut self) -> Result<(), IndexError> {
         let segments = self.writer.index().searchable_segment_ids()?;
         if segments.len() > 1 {
             self.writer.merge(&segments).wait()?;
@@ -216,7 +225,7 @@ impl Writer {
     ///
     /// # Errors
     /// tantivy failed; what was committed is there all the same.
-    pub(super) fn merge_all(mut self) -> Result<(), Error> {
+    pub(super) fn merge_all(mut self) -> Result<(), IndexError> {
         self.writer.set_merge_policy(Box::new(NoMergePolicy));
         let segments = self.writer.index().searchable_segment_ids()?;
         if !segments.is_empty() {
@@ -243,7 +252,7 @@ impl Writer {
     ///
     /// # Errors
     /// It is not what was committed.
-    fn snapshot(&mut self, seq: Seq, ranks: &Ranks) -> Result<Snapshot, Error> {
+    fn snapshot(&mut self, seq: Seq, ranks: &Ranks) -> Result<Snapshot, IndexError> {
         let searcher = self.reader.searcher();
         let mut columns = HashMap::new();
         let mut segments = Vec::new();
@@ -252,7 +261,7 @@ impl Writer {
             let opened = match self.columns.remove(&reader.segment_id()) {
                 Some(known) => known,
                 None => {
-                    let opened = Arc::new(Columns::open(reader)?);
+                    let opened = Arc::new(SegmentColumns::open(reader)?);
                     for sort in &wanted {
                         sequence::warm(&opened, sort, ranks)?;
                     }
@@ -265,7 +274,7 @@ impl Writer {
         self.columns = columns;
         let alive: u64 = searcher.num_docs();
         if alive != self.rows {
-            return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
+            return Err(IndexError(format!("the index holds {alive} certificates where the store has {}", self.rows)));
         }
         Ok(Snapshot { segments, at: seq, alive, counted: Mutex::default() })
     }

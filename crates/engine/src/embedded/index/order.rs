@@ -53,26 +53,26 @@ impl Ranks {
 }
 
 /// Sort keys of a row as numbers: smaller comes first, `u64::MAX` is a missing value. A title is compared apart.
-pub(super) type Keys = [u64; KEYS_MAX];
+pub(super) type SortKeys = [u64; KEYS_MAX];
 
 /// A row that may stand on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    pub(super) order: Place,
+    pub(super) order: OrderPosition,
     pub id: Id,
     pub version: Version,
 }
 
 /// Where a row stands in an order. Most orders have one key, so the others lie apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct OrderPosition {
     first: u64,
     others: Option<Box<Others>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Others {
-    keys: Keys,
+    keys: SortKeys,
     /// Sort key of the title, when it is asked for and there is one.
     title: Option<Arc<[u8]>>,
 }
@@ -88,13 +88,13 @@ pub(crate) trait Sortable {
 }
 
 /// A row that is not in the index.
-struct Listed<'r> {
+struct UnindexedRow<'r> {
     id: Id,
     class: u32,
     row: &'r Row,
 }
 
-impl Sortable for Listed<'_> {
+impl Sortable for UnindexedRow<'_> {
     fn id(&self) -> Id {
         self.id
     }
@@ -116,14 +116,14 @@ impl OrderBy<'_> {
     /// A row that is not in the index.
     pub(crate) fn candidate(&self, id: Id, version: Version, class: u32, row: &Row) -> Candidate {
         let title = row.title.as_deref().filter(|_| self.has_title()).map(|title| title::key(title).into());
-        Candidate { order: self.place(&Listed { id, class, row }, title), id, version }
+        Candidate { order: self.place(&UnindexedRow { id, class, row }, title), id, version }
     }
 
     /// Where a row stands. `title` is the sort key of its title, if the order asks for it.
-    pub(crate) fn place(&self, row: &impl Sortable, title: Option<Arc<[u8]>>) -> Place {
+    pub(crate) fn place(&self, row: &impl Sortable, title: Option<Arc<[u8]>>) -> OrderPosition {
         let others = self.sort.len() > 1 || self.title_first();
         let others = others.then(|| Box::new(Others { keys: self.keys(row), title }));
-        Place { first: self.key(0, row), others }
+        OrderPosition { first: self.key(0, row), others }
     }
 
     /// Which of two rows comes first.
@@ -131,7 +131,7 @@ impl OrderBy<'_> {
         self.compare_places((&left.order, left.id), (&right.order, right.id))
     }
 
-    pub(crate) fn compare_places(&self, left: (&Place, Id), right: (&Place, Id)) -> Ordering {
+    pub(crate) fn compare_places(&self, left: (&OrderPosition, Id), right: (&OrderPosition, Id)) -> Ordering {
         let (left, right) = if self.from_end { (right, left) } else { (left, right) };
         if !self.title_first() && left.0.first != right.0.first {
             return left.0.first.cmp(&right.0.first);
@@ -178,7 +178,7 @@ impl OrderBy<'_> {
     }
 
     /// All keys of a row. Titles are compared by them only within one segment.
-    pub(crate) fn keys(&self, row: &impl Sortable) -> Keys {
+    pub(crate) fn keys(&self, row: &impl Sortable) -> SortKeys {
         let mut keys = [0; KEYS_MAX];
         for (at, key) in keys.iter_mut().enumerate().take(self.sort.len()) {
             *key = self.key(at, row);

@@ -3,8 +3,8 @@
 use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::{DocId, DocSet, TERMINATED};
 
-use super::Error;
-use super::columns::{Columns, Segment};
+use super::IndexError;
+use super::columns::{Segment, SegmentColumns};
 use crate::embedded::predicate::{Predicate, meets};
 use certificate::Id;
 use certificate::search::filter::{TimeField, TimeTest};
@@ -18,7 +18,7 @@ pub(crate) enum Test {
     Not(Box<Test>),
     Ids(Vec<Id>),
     Postings(Box<SegmentPostings>),
-    Member(Member),
+    Member(DocumentSet),
     /// By class number.
     Class(Vec<bool>),
     Time(TimeField, TimeTest),
@@ -28,8 +28,8 @@ pub(crate) enum Test {
 
 impl Test {
     /// Makes a predicate ready.
-    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, Error> {
-        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, Error> {
+    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
+        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, IndexError> {
             parts.iter().map(|part| Test::new(part, segment)).collect()
         };
         Ok(match predicate {
@@ -58,7 +58,7 @@ impl Test {
     }
 
     /// Whether the document meets the predicate.
-    pub(crate) fn matches(&mut self, doc: DocId, columns: &Columns) -> bool {
+    pub(crate) fn matches(&mut self, doc: DocId, columns: &SegmentColumns) -> bool {
         match self {
             Test::Always => true,
             Test::Never => false,
@@ -83,17 +83,17 @@ impl Test {
 }
 
 /// Documents by number, a bit each.
-pub(crate) struct Member(Vec<u64>);
+pub(crate) struct DocumentSet(Vec<u64>);
 
-impl Member {
+impl DocumentSet {
     /// The documents from where the postings stand on.
-    pub(crate) fn new(postings: &mut SegmentPostings, max_doc: DocId) -> Member {
+    pub(crate) fn new(postings: &mut SegmentPostings, max_doc: DocId) -> DocumentSet {
         let mut bits = vec![0; (max_doc as usize).div_ceil(64)];
         while postings.doc() != TERMINATED {
             bits[postings.doc() as usize / 64] |= 1 << (postings.doc() % 64);
             postings.advance();
         }
-        Member(bits)
+        DocumentSet(bits)
     }
 
     fn has(&self, doc: DocId) -> bool {
@@ -157,29 +157,29 @@ impl Iterator for Drive {
 pub(super) type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
 
 /// Chooses what drives, and what is left to test on each document it brings.
-pub(crate) fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan, Error> {
+pub(crate) fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<SegmentPlan, IndexError> {
     let alone = std::slice::from_ref(predicate);
     let parts = if let Predicate::All(parts) = predicate { parts.as_slice() } else { alone };
     let Some((cost, driver)) = cheapest(parts, segment, few)? else {
         let drive = Drive::Every(segment.max_doc());
-        return Ok(Plan { drive, test: Test::new(predicate, segment)?, rows: u64::from(segment.max_doc()) });
+        return Ok(SegmentPlan { drive, test: Test::new(predicate, segment)?, rows: u64::from(segment.max_doc()) });
     };
     let rest = parts.iter().enumerate().filter(|(at, part)| *at != driver || !is_exact(part));
-    let rest: Result<Vec<Test>, Error> = rest.map(|(_, part)| Test::new(part, segment)).collect();
+    let rest: Result<Vec<Test>, IndexError> = rest.map(|(_, part)| Test::new(part, segment)).collect();
     let drive = match cost.term {
         Some(known) => segment.known_postings(&known).map(|postings| Drive::Postings(Box::new(postings)))?,
         None => drive(&parts[driver], segment, few)?,
     };
-    Ok(Plan { drive, test: all(rest?), rows: cost.rows })
+    Ok(SegmentPlan { drive, test: all(rest?), rows: cost.rows })
 }
 
 /// Documents that [`plan`] would ask, roughly.
-pub(crate) fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, Error> {
+pub(crate) fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, IndexError> {
     Ok(cost(predicate, segment, few)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
 }
 
 /// How one segment is searched.
-pub(crate) struct Plan {
+pub(crate) struct SegmentPlan {
     pub drive: Drive,
     /// What is left to ask of each document.
     pub test: Test,
@@ -202,7 +202,7 @@ impl Cost {
 }
 
 /// The part that brings the fewest documents, with their number.
-fn cheapest(parts: &[Predicate], segment: &Segment, few: &Few) -> Result<Option<(Cost, usize)>, Error> {
+fn cheapest(parts: &[Predicate], segment: &Segment, few: &Few) -> Result<Option<(Cost, usize)>, IndexError> {
     let mut best: Option<(Cost, usize)> = None;
     for (at, part) in parts.iter().enumerate() {
         if let Some(cost) = cost(part, segment, few)?
@@ -224,7 +224,7 @@ fn is_exact(part: &Predicate) -> bool {
 }
 
 /// How many documents a part brings when it drives; none when it cannot.
-fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, Error> {
+fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, IndexError> {
     Ok(match part {
         Predicate::Term(term) => {
             let known = segment.term(term)?;
@@ -250,7 +250,7 @@ fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, 
     })
 }
 
-fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, Error> {
+fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, IndexError> {
     if let Predicate::Term(term) = part {
         return Ok(match segment.postings(term)? {
             Some(postings) => Drive::Postings(Box::new(postings)),
@@ -265,7 +265,7 @@ fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, Error>
 }
 
 /// Documents that may meet the part. A part that is more than terms and ids is tested again by the caller.
-fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>) -> Result<(), Error> {
+fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>) -> Result<(), IndexError> {
     let take = |docs: &mut Vec<DocId>, postings: Option<SegmentPostings>| {
         let Some(mut postings) = postings else { return };
         while postings.doc() != TERMINATED {

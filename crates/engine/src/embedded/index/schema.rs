@@ -5,7 +5,7 @@ use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 
 /// What the index was made from; another one is not ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::embedded) struct Origin {
+pub(in crate::embedded) struct IndexOrigin {
     /// Store uuid.
     pub store: String,
     /// Of the store: a restore makes another one, and the index from before it may know changes that are gone.
@@ -17,20 +17,20 @@ pub(in crate::embedded) struct Origin {
 #[derive(Serialize, Deserialize)]
 pub(in crate::embedded) struct Payload {
     #[serde(flatten)]
-    pub origin: Origin,
+    pub origin: IndexOrigin,
     pub seq: u64,
     /// Certificates it holds.
     pub rows: u64,
 }
 
-/// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
+/// Number of this layout of fields and of the rules that fill them; part of [`IndexOrigin::schema`].
 pub(in crate::embedded) const LAYOUT: u32 = 1;
 
 /// Bytes the indexing thread may hold before it writes a segment.
 pub(in crate::embedded) const ARENA_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Clone, Copy)]
-pub(in crate::embedded) struct Fields {
+pub(in crate::embedded) struct IndexFields {
     pub id: Field,
     pub version: Field,
     pub last_updated: Field,
@@ -43,10 +43,10 @@ pub(in crate::embedded) struct Fields {
     pub term: Field,
 }
 
-pub(in crate::embedded) fn schema() -> (Schema, Fields) {
+pub(in crate::embedded) fn schema() -> (Schema, IndexFields) {
     let mut builder = Schema::builder();
     let column = || NumericOptions::default().set_fast();
-    let fields = Fields {
+    let fields = IndexFields {
         id: builder.add_u64_field("id", column() | INDEXED),
         version: builder.add_u64_field("version", column()),
         last_updated: builder.add_i64_field("last_updated", column()),

@@ -2,9 +2,9 @@
 
 use tantivy::DocId;
 
-use super::arrays::{Array, Slot};
-use super::columns::Columns;
-use super::error::Error;
+use super::arrays::{Array, ArraySlot};
+use super::columns::SegmentColumns;
+use super::error::IndexError;
 use super::order::{OrderBy, Ranks, Sortable};
 use certificate::Id;
 use certificate::search::Sort;
@@ -12,7 +12,7 @@ use certificate::search::filter::TimeField;
 
 /// The documents of a segment as a search wants them.
 pub(super) struct Sequence {
-    array: Slot,
+    array: ArraySlot,
     len: u32,
     /// The array ascends and the order descends: values from the last to the first, then what has none.
     descending: bool,
@@ -21,7 +21,7 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// Makes the array where there is none yet, which reads the columns of all documents and sorts them.
-    pub(super) fn new(columns: &Columns, order: &OrderBy) -> Result<Sequence, Error> {
+    pub(super) fn new(columns: &SegmentColumns, order: &OrderBy) -> Result<Sequence, IndexError> {
         let (sort, descending) = stored(order.sort);
         let array = columns.arrays.slot(sort.clone());
         if array.get().is_none() {
@@ -52,7 +52,7 @@ impl Sequence {
 }
 
 /// Makes the array of an order, so that no search has to.
-pub(super) fn warm(columns: &Columns, sort: &[Sort], ranks: &Ranks) -> Result<(), Error> {
+pub(super) fn warm(columns: &SegmentColumns, sort: &[Sort], ranks: &Ranks) -> Result<(), IndexError> {
     Sequence::new(columns, &OrderBy { sort, ranks, from_end: false }).map(drop)
 }
 
@@ -64,9 +64,9 @@ fn stored(sort: &[Sort]) -> (Vec<Sort>, bool) {
     }
 }
 
-fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
+fn make(columns: &SegmentColumns, order: &OrderBy) -> Result<Array, IndexError> {
     let title_ranks = if order.has_title() { columns.title_ranks()? } else { &[] };
-    let row = |doc: DocId| Indexed { columns, title_ranks, doc };
+    let row = |doc: DocId| IndexedDocument { columns, title_ranks, doc };
     let mut first: Vec<(u64, DocId)> = (0..columns.max_doc()).map(|doc| (order.key(0, &row(doc)), doc)).collect();
     // Documents lie from the latest to the earliest, which most orders follow or oppose.
     first.sort();
@@ -88,14 +88,14 @@ fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
 }
 
 /// A document as an order asks it.
-pub(super) struct Indexed<'c> {
-    pub columns: &'c Columns,
+pub(super) struct IndexedDocument<'c> {
+    pub columns: &'c SegmentColumns,
     /// Empty when the order does not ask for titles.
     pub title_ranks: &'c [u32],
     pub doc: DocId,
 }
 
-impl Sortable for Indexed<'_> {
+impl Sortable for IndexedDocument<'_> {
     fn id(&self) -> Id {
         self.columns.id(self.doc)
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::columns::Segment;
-use super::error::Error;
+use super::error::IndexError;
 use super::order::Ranks;
 use super::sequence::warm;
 use certificate::Seq;
@@ -41,7 +41,7 @@ impl Snapshot {
     }
 
     /// Makes the order arrays that most searches want.
-    pub(in crate::embedded) fn warm(&self, ranks: &Ranks) -> Result<(), Error> {
+    pub(in crate::embedded) fn warm(&self, ranks: &Ranks) -> Result<(), IndexError> {
         for key in [SortKey::LastUpdated, SortKey::Date] {
             for segment in &self.segments {
                 warm(&segment.columns, &[Sort { key, descending: true }], ranks)?;

@@ -7,10 +7,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::embedded::classes::Classes;
 use crate::embedded::predicate::Predicate;
-use certificate::search::class::{Class, Coding};
+use certificate::search::class::{Class, ClassCoding};
 use certificate::search::filter::{ClassTest, Filter, TimeField, TimeTest, TitleTest};
 use certificate::search::row::Row;
-use certificate::search::term::{Field as About, Form, Term as Carried};
+use certificate::search::term::{Field as About, Term as Carried, TermForm};
 use certificate::search::{Sort, SortKey};
 use certificate::{Consent, Profile, State};
 use fhir::date_time::Span;
@@ -18,15 +18,15 @@ use fhir::date_time::Span;
 /// An index whose rounds are its segments.
 struct Fixture {
     _folder: TempDir,
-    writer: Writer,
+    writer: IndexWriterHandle,
     snapshot: Snapshot,
 }
 
 impl Fixture {
     fn new(rounds: Vec<Vec<(u64, Row)>>) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
-        let origin = Origin { store: "test".into(), epoch: "1".into(), schema: "1".into() };
-        let (mut writer, mut snapshot) = Writer::create(&folder.path().join("index"), &origin).unwrap();
+        let origin = IndexOrigin { store: "test".into(), epoch: "1".into(), schema: "1".into() };
+        let (mut writer, mut snapshot) = IndexWriterHandle::create(&folder.path().join("index"), &origin).unwrap();
         for (round, rows) in rounds.into_iter().enumerate() {
             let more = rows.len() as i64;
             for (id, row) in rows {
@@ -93,7 +93,7 @@ fn classes() -> Classes {
 }
 
 fn both() -> [Class; 2] {
-    let category = vec![Coding { system: None, code: Some("c".into()) }];
+    let category = vec![ClassCoding { system: None, code: Some("c".into()) }];
     [
         Class {
             state: State::Draft,
@@ -114,14 +114,15 @@ fn both() -> [Class; 2] {
 
 fn row(class: usize, last_updated: i64, values: &[&str]) -> Row {
     let [draft, completed] = both();
-    let mut terms: Vec<Carried> = values.iter().map(|value| Carried::new(About::Subject, Form::Code, value)).collect();
+    let mut terms: Vec<Carried> =
+        values.iter().map(|value| Carried::new(About::Subject, TermForm::Code, value)).collect();
     terms.sort_unstable();
     let class = if class == 0 { draft } else { completed };
     Row { class: class.into(), last_updated, date: None, period: None, title: None, terms }
 }
 
 fn term(value: &str) -> Filter {
-    Filter::Term(Carried::new(About::Subject, Form::Code, value))
+    Filter::Term(Carried::new(About::Subject, TermForm::Code, value))
 }
 
 fn ids(ids: &[u64]) -> Filter {
@@ -195,7 +196,7 @@ fn every_tree_finds_its_rows_whatever_drives() {
 fn the_fewest_documents_drive() {
     let index = six();
     let segment = &index.snapshot.segments.iter().find(|segment| segment.max_doc() == 3).unwrap();
-    let first = segment.term(&Carried::new(About::Subject, Form::Code, "a")).unwrap().map(|known| known.doc_freq);
+    let first = segment.term(&Carried::new(About::Subject, TermForm::Code, "a")).unwrap().map(|known| known.doc_freq);
     let ready = |filter: &Filter| Predicate::new(filter, &classes());
     let driven = |filter: &Filter| plan(&ready(filter), segment, &|_| false).unwrap().drive.count();
     assert_eq!(first, Some(2));
@@ -314,30 +315,30 @@ fn an_open_validity_has_no_beginning_to_sort_by() {
 
 #[test]
 fn only_the_own_index_is_opened() {
-    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
-    assert!(Writer::open(folder.path(), &origin).is_err());
-    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    assert!(IndexWriterHandle::open(folder.path(), &origin).is_err());
+    let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
     writer.add(Id::FIRST, Version::FIRST, &Numbered { row: row(0, 1, &["a"]), class: 0 }).unwrap();
     drop(writer.commit(Seq(4), 1, &Ranks::default()).unwrap());
     drop(writer);
-    let (_, snapshot) = Writer::open(folder.path(), &origin).unwrap();
+    let (_, snapshot) = IndexWriterHandle::open(folder.path(), &origin).unwrap();
     assert_eq!((snapshot.at, snapshot.segments.len()), (Seq(4), 1));
     let others = [
-        Origin { store: "other".into(), ..origin.clone() },
-        Origin { epoch: "2".into(), ..origin.clone() },
-        Origin { schema: "2".into(), ..origin.clone() },
+        IndexOrigin { store: "other".into(), ..origin.clone() },
+        IndexOrigin { epoch: "2".into(), ..origin.clone() },
+        IndexOrigin { schema: "2".into(), ..origin.clone() },
     ];
     for other in others {
-        assert!(Writer::open(folder.path(), &other).is_err(), "{other:?}");
+        assert!(IndexWriterHandle::open(folder.path(), &other).is_err(), "{other:?}");
     }
 }
 
 #[test]
 fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
-    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
-    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
     let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
     writer.add(Id::FIRST, Version::FIRST, &numbered(1)).unwrap();
     assert!(writer.commit(Seq(1), 1, &Ranks::default()).is_ok());
@@ -345,28 +346,28 @@ fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
     writer.add(Id::FIRST, Version::FIRST.next(), &numbered(2)).unwrap();
     assert!(writer.commit(Seq(2), 0, &Ranks::default()).is_err());
     writer.close();
-    assert!(Writer::open(folder.path(), &origin).is_err());
+    assert!(IndexWriterHandle::open(folder.path(), &origin).is_err());
 }
 
 #[test]
 fn an_index_whose_making_was_killed_is_none() {
-    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
-    Writer::create(folder.path(), &origin).unwrap().0.close();
+    IndexWriterHandle::create(folder.path(), &origin).unwrap().0.close();
     std::fs::write(folder.path().join(".tmp8Xz1aQ"), "{").unwrap();
     for name in ["meta.json", ".managed.json"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
-        let found = look(&Medium::default(), folder.path(), &origin);
-        assert!(matches!(found, Found::Missing(_)), "without {name}");
+        let found = look(&IndexMedium::default(), folder.path(), &origin);
+        assert!(matches!(found, IndexFolderState::Missing(_)), "without {name}");
     }
 }
 
 /// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
 #[test]
 fn files_that_no_commit_knows_are_not_in_the_way() {
-    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
-    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
     let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
     for id in 1..=20 {
         writer.add(Id::new(id).unwrap(), Version::FIRST, &numbered(id as i64)).unwrap();
@@ -382,11 +383,11 @@ fn files_that_no_commit_knows_are_not_in_the_way() {
     };
     let killed = tempfile::tempdir().unwrap();
     copy(folder.path(), killed.path());
-    let deletes = |writer: &mut Writer| {
+    let deletes = |writer: &mut IndexWriterHandle| {
         writer.remove(Id::FIRST);
         writer.commit(Seq(2), -1, &Ranks::default()).map(drop)
     };
-    let (mut writer, _) = Writer::open(folder.path(), &origin).unwrap();
+    let (mut writer, _) = IndexWriterHandle::open(folder.path(), &origin).unwrap();
     deletes(&mut writer).unwrap();
     writer.close();
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
@@ -395,7 +396,7 @@ fn files_that_no_commit_knows_are_not_in_the_way() {
     for name in [left.file_name().unwrap(), ".managed.json".as_ref()] {
         std::fs::copy(folder.path().join(name), killed.path().join(name)).unwrap();
     }
-    let (mut writer, _) = Writer::open(killed.path(), &origin).unwrap();
+    let (mut writer, _) = IndexWriterHandle::open(killed.path(), &origin).unwrap();
     deletes(&mut writer).unwrap();
     writer.close();
 }

@@ -2,16 +2,16 @@
 
 use tantivy::DocId;
 
-use super::Error;
-use super::columns::{Columns, Segment};
-use super::order::{Candidate, Keys, OrderBy};
-use super::plan::{Drive, Plan, Test};
-use super::sequence::Indexed;
+use super::IndexError;
+use super::columns::{Segment, SegmentColumns};
+use super::order::{Candidate, OrderBy, SortKeys};
+use super::plan::{Drive, SegmentPlan, Test};
+use super::sequence::IndexedDocument;
 use certificate::Id;
 
 /// What a segment holds of a search.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct SegmentHits {
     /// Documents that meet the filter, masked ones included.
     pub count: u64,
     /// The first ones in sort order, masked ones left out; unordered.
@@ -21,12 +21,12 @@ pub(crate) struct Found {
 /// Searches one segment. `masked` tells ids whose newest version the overlay has; `first` is how many rows the page reaches to.
 pub(crate) fn walk(
     segment: &Segment,
-    plan: Plan,
+    plan: SegmentPlan,
     order: &OrderBy,
     first: usize,
     masked: &dyn Fn(Id) -> bool,
-) -> Result<Found, Error> {
-    let Plan { drive, mut test, .. } = plan;
+) -> Result<SegmentHits, IndexError> {
+    let SegmentPlan { drive, mut test, .. } = plan;
     let columns = segment.columns.as_ref();
     let title_ranks = if order.has_title() && first > 0 { columns.title_ranks()? } else { &[] };
     let mut top = Top { order, columns, title_ranks, first, rows: Vec::new() };
@@ -41,16 +41,16 @@ pub(crate) fn walk(
         Drive::Every(max_doc) => (0..max_doc).for_each(|doc| take(doc, &mut test)),
         drive => drive.for_each(|doc| take(doc, &mut test)),
     }
-    Ok(Found { count, candidates: top.finish()? })
+    Ok(SegmentHits { count, candidates: top.finish()? })
 }
 
 /// The first rows in sort order, of all that were offered.
 struct Top<'w> {
     order: &'w OrderBy<'w>,
-    columns: &'w Columns,
+    columns: &'w SegmentColumns,
     title_ranks: &'w [u32],
     first: usize,
-    rows: Vec<(Keys, Id, DocId)>,
+    rows: Vec<(SortKeys, Id, DocId)>,
 }
 
 impl Top<'_> {
@@ -68,14 +68,14 @@ impl Top<'_> {
         }
     }
 
-    fn row(&self, doc: DocId) -> Indexed<'_> {
-        Indexed { columns: self.columns, title_ranks: self.title_ranks, doc }
+    fn row(&self, doc: DocId) -> IndexedDocument<'_> {
+        IndexedDocument { columns: self.columns, title_ranks: self.title_ranks, doc }
     }
 
     fn cut(&mut self) {
         if self.rows.len() > self.first {
             let order = self.order;
-            let compare = |left: &(Keys, Id, DocId), right: &(Keys, Id, DocId)| {
+            let compare = |left: &(SortKeys, Id, DocId), right: &(SortKeys, Id, DocId)| {
                 left.0.cmp(&right.0).then_with(|| order.by_id(left.1, right.1))
             };
             self.rows.select_nth_unstable_by(self.first, compare);
@@ -83,10 +83,10 @@ impl Top<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<Candidate>, Error> {
+    fn finish(mut self) -> Result<Vec<Candidate>, IndexError> {
         self.cut();
         let has_title = self.order.has_title();
-        let candidate = |(_, id, doc): &(Keys, Id, DocId)| -> Result<Candidate, Error> {
+        let candidate = |(_, id, doc): &(SortKeys, Id, DocId)| -> Result<Candidate, IndexError> {
             let title = match self.columns.title_number(*doc).filter(|_| has_title) {
                 Some(number) => Some(self.columns.title_key(number)?),
                 None => None,

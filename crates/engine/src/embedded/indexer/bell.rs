@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::embedded::beside::Beside;
+use crate::embedded::beside::ReplacementIndex;
 
 /// A round is taken when this long has passed since its first change.
 const ROUND_TIME: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct BellState {
     /// When that was for a suspicion.
     answered: Option<Instant>,
     /// An index made beside, to take the place of the one in use.
-    beside: Option<Beside>,
+    beside: Option<ReplacementIndex>,
     closed: bool,
 }
 
@@ -97,13 +97,13 @@ impl Bell {
     }
 
     /// An index was made beside: it is to take the place of the one in use.
-    pub(crate) fn offer(&self, beside: Beside) {
+    pub(crate) fn offer(&self, beside: ReplacementIndex) {
         self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
         self.ring();
     }
 
     /// What was offered.
-    pub(crate) fn offered(&self) -> Option<Beside> {
+    pub(crate) fn offered(&self) -> Option<ReplacementIndex> {
         self.state.lock().expect("no holder of this lock can panic").beside.take()
     }
 

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::steps::{TAIL_ROWS_MAX, balance, put};
-use crate::embedded::Shared;
-use crate::embedded::index::Writer;
+use crate::embedded::EngineShared;
+use crate::embedded::index::IndexWriterHandle;
 use certificate::Seq;
 
 /// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
 pub(crate) const CHUNK_ROWS: usize = 4_096;
 
 /// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
-pub(super) fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, String> {
+pub(super) fn build(shared: &EngineShared, writer: &mut IndexWriterHandle, at: Seq) -> Result<bool, String> {
     let mut building = Building::from(at);
     while !shared.bell.is_closed() {
         if building.step(shared, writer)? {
@@ -37,7 +37,7 @@ impl Building {
     }
 
     /// Takes a chunk of changes in; close behind the store, goes live. True when it has.
-    pub(crate) fn step(&mut self, shared: &Shared, writer: &mut Writer) -> Result<bool, String> {
+    pub(crate) fn step(&mut self, shared: &EngineShared, writer: &mut IndexWriterHandle) -> Result<bool, String> {
         let target = shared.seq();
         if self.at < target {
             shared.built_percent.store(self.at.0 * 100 / target.0, Ordering::Release);
@@ -66,7 +66,7 @@ impl Building {
 }
 
 /// How far a chunk of changes brought an index.
-pub(crate) struct Done {
+pub(crate) struct BuildProgress {
     pub at: Seq,
     /// Certificates it has more than before.
     pub more: i64,
@@ -74,7 +74,12 @@ pub(crate) struct Done {
 }
 
 /// Puts the next changes behind `at` into an index, none behind `until`. None when there are no more.
-pub(crate) fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Result<Option<Done>, String> {
+pub(crate) fn chunk(
+    shared: &EngineShared,
+    writer: &IndexWriterHandle,
+    at: Seq,
+    until: Seq,
+) -> Result<Option<BuildProgress>, String> {
     let rows = shared.read_rows(at, until, CHUNK_ROWS).map_err(|error| error.to_string())?;
     let Some(last) = rows.last().map(|row| row.seq) else { return Ok(None) };
     let mut done = HashSet::new();
@@ -82,5 +87,5 @@ pub(crate) fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Re
         put(writer, row.id, row.version, row.new.as_deref(), row.old.is_some()).map_err(|error| error.0)?;
     }
     let more = rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum();
-    Ok(Some(Done { at: last, more, changes: rows.len() }))
+    Ok(Some(BuildProgress { at: last, more, changes: rows.len() }))
 }

@@ -8,17 +8,17 @@ use crate::embedded::classes::Classes;
 use crate::embedded::counters::{self, Counters};
 use crate::embedded::index::Snapshot;
 use crate::embedded::overlay::{Generation, NewEntry, Numbered};
-use crate::embedded::store::record::Record;
+use crate::embedded::store::record::VersionRecord;
 use crate::embedded::store::row::lay;
-use crate::embedded::store::{Change, Error, Reader, Stands, What};
-use crate::embedded::view::{View, numbered};
-use crate::embedded::{Published, Shared, State};
+use crate::embedded::store::{ChangeKind, ChangeRow, Stands, StoreError, StoreReader};
+use crate::embedded::view::{IndexView, numbered};
+use crate::embedded::{EngineShared, Published, State};
 use certificate::{Consent, Id, Seq, Version};
 
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
 const INDEX_ROUND_ROWS_MAX: usize = 16_384;
 
-impl Shared {
+impl EngineShared {
     pub(crate) fn classes(&self) -> Arc<Classes> {
         self.publishing().classes.clone()
     }
@@ -39,7 +39,7 @@ impl Shared {
             entries.into_iter().for_each(|entry| open.push(earlier, entry));
             let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
             let Published { classes, counters } = next.clone();
-            (View { classes, counters, seq, ..View::clone(&view) }, many)
+            (IndexView { classes, counters, seq, ..IndexView::clone(&view) }, many)
         });
         *published = next;
         let Some((view, many)) = view else {
@@ -52,7 +52,7 @@ impl Shared {
     }
 
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
-    pub(crate) fn catch_up(&self, stands: Stands) -> Result<(), Error> {
+    pub(crate) fn catch_up(&self, stands: Stands) -> Result<(), StoreError> {
         let Stands { position, classes, counters } = stands;
         let next =
             Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
@@ -60,7 +60,7 @@ impl Shared {
         let from = self.seq();
         if position.seq < from {
             // Nothing but another file in its place does that, or a disk that forgets what it has synced. Whoever went on would lose more.
-            return Err(Error::Damaged(format!("it is at change {}, but {from} was acknowledged", position.seq)));
+            return Err(StoreError::Damaged(format!("it is at change {}, but {from} was acknowledged", position.seq)));
         }
         let rows = match self.view() {
             Some(_) => self.read_rows_with(&next.classes, from, position.seq, usize::MAX)?,
@@ -71,17 +71,17 @@ impl Shared {
     }
 
     /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
-    pub(crate) fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
+    pub(crate) fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), StoreError> {
         let published = self.publishing();
         self.go_live_locked(snapshot, seq, &published)
     }
 
-    pub(crate) fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), Error> {
+    pub(crate) fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), StoreError> {
         let open = Generation::default();
         let rows = self.read_rows_with(&published.classes, snapshot.at, seq, usize::MAX)?;
         let tail = !rows.is_empty();
         rows.into_iter().for_each(|row| open.push(&[], row));
-        let view = View {
+        let view = IndexView {
             index: Arc::new(snapshot),
             generations: vec![Arc::new(open)],
             classes: published.classes.clone(),
@@ -103,7 +103,7 @@ impl Shared {
             return None;
         }
         let generations = view.generations.clone();
-        let mut next = View::clone(&view);
+        let mut next = IndexView::clone(&view);
         next.generations.push(Arc::new(Generation::default()));
         let seq = next.seq;
         self.set_view(Some(next));
@@ -114,7 +114,7 @@ impl Shared {
     pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
         let _turn = self.publishing();
         if let Some(view) = self.view() {
-            let mut next = View::clone(&view);
+            let mut next = IndexView::clone(&view);
             next.generations.drain(..sealed.generations.len());
             next.index = Arc::new(snapshot);
             self.set_view(Some(next));
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// [`read_rows_with`](Self::read_rows_with) the classes of this moment.
-    pub(crate) fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
+    pub(crate) fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, StoreError> {
         let classes = self.classes();
         self.read_rows_with(&classes, after, until, max)
     }
@@ -131,19 +131,25 @@ impl Shared {
     ///
     /// The store is ahead of what is published while the writer is between its commit and the publishing of it. What lies behind
     /// `until` is left to the writer, or it would be counted twice.
-    fn read_rows_with(&self, classes: &Classes, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
+    fn read_rows_with(
+        &self,
+        classes: &Classes,
+        after: Seq,
+        until: Seq,
+        max: usize,
+    ) -> Result<Vec<NewEntry>, StoreError> {
         let max = max.min(usize::try_from(until.0.saturating_sub(after.0)).unwrap_or(usize::MAX));
         let reader = self.store.reader()?;
-        let entry = |change: Change| -> Result<NewEntry, Error> {
-            let Change { seq, id, .. } = change;
+        let entry = |change: ChangeRow| -> Result<NewEntry, StoreError> {
+            let ChangeRow { seq, id, .. } = change;
             let row = |version, consent| self.numbered_row(&reader, classes, id, version, consent);
             match change.what {
-                What::Version(version) => {
+                ChangeKind::Version(version) => {
                     let consent = reader.consent_at(id, seq)?;
                     let old = version.before().map(|before| row(before, consent)).transpose()?.flatten();
                     Ok(NewEntry { seq, id, version, new: row(version, consent)?, old })
                 }
-                What::Consent(number) => {
+                ChangeKind::Consent(number) => {
                     let read =
                         |number| reader.consent_change(id, number, |record| Ok((record.version, record.consent)));
                     let (version, consent) = read(number)?;
@@ -157,22 +163,23 @@ impl Shared {
 
     fn numbered_row(
         &self,
-        reader: &Reader,
+        reader: &StoreReader,
         classes: &Classes,
         id: Id,
         version: Version,
         consent: Consent,
-    ) -> Result<Option<Arc<Numbered>>, Error> {
-        let row = reader.version(id, version, |bytes| -> Result<_, Error> {
-            let record = Record::read(bytes)?;
+    ) -> Result<Option<Arc<Numbered>>, StoreError> {
+        let row = reader.version(id, version, |bytes| -> Result<_, StoreError> {
+            let record = VersionRecord::read(bytes)?;
             if record.state == State::Deleted { Ok(None) } else { self.row(&record) }
         })?;
-        let row = row.ok_or_else(|| Error::Damaged(format!("version {version} of Composition/{id} is missing")))??;
+        let row =
+            row.ok_or_else(|| StoreError::Damaged(format!("version {version} of Composition/{id} is missing")))??;
         let Some(mut row) = row else { return Ok(None) };
         lay(&mut row, consent);
         let found = numbered(classes, row);
-        found
-            .map(Some)
-            .ok_or_else(|| Error::Damaged("a stored row has a class that the table of classes does not know".into()))
+        found.map(Some).ok_or_else(|| {
+            StoreError::Damaged("a stored row has a class that the table of classes does not know".into())
+        })
     }
 }

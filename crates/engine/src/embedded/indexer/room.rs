@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::Disk;
-use crate::embedded::Shared;
-use crate::embedded::index::{Medium, Writer};
+use crate::DiskRoom;
+use crate::embedded::EngineShared;
+use crate::embedded::index::{IndexMedium, IndexWriterHandle};
 use crate::embedded::indexer::steps::look_through;
 use base::log::event;
 use base::threads::is_beyond_limits;
@@ -25,7 +25,7 @@ const PROBE: &str = ".room";
 
 /// Whether an index failed because of its disk or for want of a thread, and not of itself. tantivy's words for it are those of the system;
 /// when one of its threads met the error first, it only says that the thread has ended, and the disk is asked.
-pub(super) fn is_missing(shared: &Shared, problem: &str) -> bool {
+pub(super) fn is_missing(shared: &EngineShared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
     // tantivy starts a thread for each commit.
@@ -35,11 +35,11 @@ pub(super) fn is_missing(shared: &Shared, problem: &str) -> bool {
 }
 
 /// Whether a folder has no room, or is not to be written to. One that is not there is neither.
-fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
+fn takes_nothing(medium: &IndexMedium, folder: &Path) -> bool {
     if let Some(is_full) = medium.is_full() {
         return is_full;
     }
-    if Disk::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
+    if DiskRoom::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
         return true;
     }
     let probe = folder.join(PROBE);
@@ -56,7 +56,7 @@ fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
 ///
 /// # Errors
 /// It is not what it was.
-pub(super) fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
+pub(super) fn wait(shared: &EngineShared, at: Seq) -> Option<Result<IndexWriterHandle, String>> {
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
     while shared.bell.pause(PAUSE) {
         if takes_nothing(medium, folder) {
@@ -65,8 +65,8 @@ pub(super) fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
         // A torn file may show as a panic as well as an error.
         let opened = catch_unwind(AssertUnwindSafe(|| match at {
             // Nothing was committed that could be opened.
-            Seq(0) => Writer::create_on(medium, folder, origin),
-            _ => Writer::open_on(medium, folder, origin),
+            Seq(0) => IndexWriterHandle::create_on(medium, folder, origin),
+            _ => IndexWriterHandle::open_on(medium, folder, origin),
         }));
         match opened {
             Ok(Ok((writer, snapshot))) if snapshot.at == at => {
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn a_folder_with_room_takes_files_and_keeps_none_of_the_look() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!takes_nothing(&Medium::default(), folder.path()));
+        assert!(!takes_nothing(&IndexMedium::default(), folder.path()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(
-            !takes_nothing(&Medium::default(), &folder.path().join("nowhere")),
+            !takes_nothing(&IndexMedium::default(), &folder.path().join("nowhere")),
             "an index that is gone is built again"
         );
     }

@@ -2,19 +2,19 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::embedded::index::{self, Writer};
+use crate::embedded::index::{self, IndexWriterHandle};
 use crate::embedded::overlay::Numbered;
-use crate::embedded::shared::Shared;
+use crate::embedded::shared::EngineShared;
 use certificate::{Id, Version};
 
 /// Changes that are read into the overlay at once instead of being indexed first; about 50 ms of work.
 pub(in crate::embedded) const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
-pub(in crate::embedded) fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
+pub(in crate::embedded) fn look_through(shared: &EngineShared, writer: &IndexWriterHandle) -> Result<(), String> {
     shared.bell.looked();
     let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
-    looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
+    looked.unwrap_or_else(|_| Err(index::IndexError("reading it panicked".into()))).map_err(|error| error.0)
 }
 
 /// How many more certificates there are after a change.
@@ -24,12 +24,12 @@ pub(in crate::embedded) fn balance(new: bool, old: bool) -> i64 {
 
 /// The newest row of a certificate takes the place of the one before, where there is one.
 pub(in crate::embedded) fn put(
-    writer: &Writer,
+    writer: &IndexWriterHandle,
     id: Id,
     version: Version,
     row: Option<&Numbered>,
     replaces: bool,
-) -> Result<(), index::Error> {
+) -> Result<(), index::IndexError> {
     if replaces {
         writer.remove(id);
     }

@@ -22,7 +22,7 @@ use aside::Aside;
 use base::log::event;
 use heard::{Ears, Heard};
 pub use site::readable;
-use site::{FileSystem, Opened, Site};
+use site::{OpenedFile, Site, StoreFolder};
 
 /// What the database is opened on, and what is noticed of it.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct FileMedium {
 
 impl Default for FileMedium {
     fn default() -> FileMedium {
-        FileMedium::on(Arc::new(FileSystem))
+        FileMedium::on(Arc::new(StoreFolder))
     }
 }
 
@@ -51,7 +51,7 @@ impl FileMedium {
 
     /// Opens the database that is there. The alarm is off from here on.
     pub fn open(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let Opened { backend, found, same } = self.site.open(path)?;
+        let OpenedFile { backend, found, same } = self.site.open(path)?;
         if let Some(found) = found {
             if *self.ears.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
                 return Err(DatabaseError::Storage(StorageError::Io(io::Error::other(

@@ -5,12 +5,12 @@ use std::ops::Bound;
 use redb::{Key, TableDefinition, TableHandle, Value};
 
 use super::ascending::Ascending;
-use super::change::Change;
+use super::change::ChangeRow;
 use super::consent::{CLOSED, CONSENT};
 use super::log::ReadOnlyTable;
 use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
-use super::position::{Position, position_at};
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION};
+use super::position::{StorePosition, position_at};
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, META, StoreError, StoreReader, TIME, VERSION};
 
 /// A table of `(id, number)` to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,13 @@ pub enum Records {
 }
 
 /// Number of a change, and the change as far as it can be read.
-type BareChange = (u64, Result<Change, Error>);
+type BareChange = (u64, Result<ChangeRow, StoreError>);
 
-impl Reader {
+impl StoreReader {
     fn found<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
-    ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+    ) -> Result<Option<ReadOnlyTable<K, V>>, StoreError> {
         self.transaction.find_table(definition)
     }
 
@@ -37,8 +37,8 @@ impl Reader {
         records: Records,
         after: (u64, u32),
         max: usize,
-        mut each: impl FnMut((u64, u32), &[u8]) -> Result<(), Error>,
-    ) -> Result<Option<(u64, u32)>, Error> {
+        mut each: impl FnMut((u64, u32), &[u8]) -> Result<(), StoreError>,
+    ) -> Result<Option<(u64, u32)>, StoreError> {
         let definition = match records {
             Records::Version => VERSION,
             Records::Consent => CONSENT,
@@ -55,7 +55,7 @@ impl Reader {
     }
 
     /// Number of records.
-    pub fn record_count(&self, records: Records) -> Result<u64, Error> {
+    pub fn record_count(&self, records: Records) -> Result<u64, StoreError> {
         match records {
             Records::Version => self.count_of(VERSION),
             Records::Consent => self.count_of(CONSENT),
@@ -66,30 +66,30 @@ impl Reader {
     fn count_of<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         self.found(definition)?.map_or(Ok(0), |table| table.len())
     }
 
     /// Changes behind a number, at most `max`, each as far as it can be read.
-    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, Error> {
+    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, StoreError> {
         let Some(table) = self.found(CHANGE)? else { return Ok(Vec::new()) };
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
         let mut ascending = Ascending { table: CHANGE.name(), last: after };
         rows.map(|row| {
             let (seq, bytes) = row?;
             ascending.next(&seq.value())?;
-            Ok((seq.value(), Change::read(seq.value(), bytes.value())))
+            Ok((seq.value(), ChangeRow::read(seq.value(), bytes.value())))
         })
         .collect()
     }
 
     /// How far the store had come.
-    pub fn position(&self) -> Result<Position, Error> {
+    pub fn position(&self) -> Result<StorePosition, StoreError> {
         position_at(&self.transaction)
     }
 
     /// Whether the table of times has a change.
-    pub fn has_time(&self, milliseconds: i64, seq: u64) -> Result<bool, Error> {
+    pub fn has_time(&self, milliseconds: i64, seq: u64) -> Result<bool, StoreError> {
         match self.found(TIME)? {
             Some(table) => Ok(table.get((milliseconds, seq))?.is_some()),
             None => Ok(false),
@@ -97,37 +97,37 @@ impl Reader {
     }
 
     /// Rows of the table of times.
-    pub fn time_count(&self) -> Result<u64, Error> {
+    pub fn time_count(&self) -> Result<u64, StoreError> {
         self.count_of(TIME)
     }
 
     /// Numbers of current certificates by class.
-    pub fn counters(&self) -> Result<Vec<(u32, u64)>, Error> {
+    pub fn counters(&self) -> Result<Vec<(u32, u64)>, StoreError> {
         self.pairs(COUNTER, |class| class, |number| number)
     }
 
     /// Classes by number.
-    pub fn bare_classes(&self) -> Result<Vec<(u32, Vec<u8>)>, Error> {
+    pub fn bare_classes(&self) -> Result<Vec<(u32, Vec<u8>)>, StoreError> {
         self.pairs(CLASS, |number| number, |class| class.to_vec())
     }
 
     /// Dictionaries by number.
-    pub fn bare_dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
+    pub fn bare_dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, StoreError> {
         self.pairs(DICTIONARY, |number| number, |content| content.to_vec())
     }
 
     /// What the store says of itself, by name.
-    pub fn bare_meta(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    pub fn bare_meta(&self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
         self.pairs(META, |name| name.to_owned(), |value| value.to_vec())
     }
 
     /// Consent that is not open, by certificate.
-    pub fn bare_closed(&self) -> Result<Vec<(u64, u8)>, Error> {
+    pub fn bare_closed(&self) -> Result<Vec<(u64, u8)>, StoreError> {
         self.pairs(CLOSED, |id| id, |bits| bits)
     }
 
     /// Links of current patients.
-    pub fn bare_links(&self) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+    pub fn bare_links(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         self.pairs(LINK, |id| id, |links| links.to_vec())
     }
 
@@ -137,7 +137,7 @@ impl Reader {
         definition: TableDefinition<'static, K, V>,
         key: impl for<'k> Fn(K::SelfType<'k>) -> A,
         value: impl for<'v> Fn(V::SelfType<'v>) -> B,
-    ) -> Result<Vec<(A, B)>, Error> {
+    ) -> Result<Vec<(A, B)>, StoreError> {
         let Some(table) = self.found(definition)? else { return Ok(Vec::new()) };
         let rows = table.iter()?;
         rows.map(|row| row.map(|(found, content)| (key(found.value()), value(content.value())))).collect()
@@ -148,7 +148,7 @@ impl Reader {
         &self,
         after: &(String, String, u64),
         max: usize,
-    ) -> Result<Vec<(String, String, u64)>, Error> {
+    ) -> Result<Vec<(String, String, u64)>, StoreError> {
         let Some(table) = self.found(IDENTIFIER)? else { return Ok(Vec::new()) };
         let mut ascending = Ascending { table: IDENTIFIER.name(), last: after.clone() };
         let after = (after.0.as_str(), after.1.as_str(), after.2);
@@ -164,7 +164,7 @@ impl Reader {
     }
 
     /// Lines of the table of birth dates behind one, at most `max`.
-    pub fn bare_born(&self, after: (i32, u64), max: usize) -> Result<Vec<BornRow>, Error> {
+    pub fn bare_born(&self, after: (i32, u64), max: usize) -> Result<Vec<BornRow>, StoreError> {
         let Some(table) = self.found(BORN)? else { return Ok(Vec::new()) };
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
         let mut ascending = Ascending { table: BORN.name(), last: after };
@@ -177,19 +177,19 @@ impl Reader {
     }
 
     /// The line of the table of birth dates under a key.
-    pub fn born_at(&self, key: (i32, u64)) -> Result<Option<BornRow>, Error> {
+    pub fn born_at(&self, key: (i32, u64)) -> Result<Option<BornRow>, StoreError> {
         let Some(table) = self.found(BORN)? else { return Ok(None) };
         Ok(table.get(key)?.map(|value| BornRow { key, value: value.value() }))
     }
 
     /// Whether an identifier stands in its table.
-    pub fn has_identifier(&self, system: &str, value: &str, id: u64) -> Result<bool, Error> {
+    pub fn has_identifier(&self, system: &str, value: &str, id: u64) -> Result<bool, StoreError> {
         let Some(table) = self.found(IDENTIFIER)? else { return Ok(false) };
         Ok(table.get((value, system, id))?.is_some())
     }
 
     /// Links of a patient as their table has them.
-    pub fn links_of(&self, id: u64) -> Result<Option<Vec<u8>>, Error> {
+    pub fn links_of(&self, id: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(table) = self.found(LINK)? else { return Ok(None) };
         Ok(table.get(id)?.map(|links| links.value().to_vec()))
     }

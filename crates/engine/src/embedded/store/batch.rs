@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::change::{CHANGE_BYTES, Change, What};
+use super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use super::log::{WriteTransaction, WrittenTable};
 use super::newest::newest;
-use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, record};
+use super::{CHANGE, CLASS, COUNTER, META, StoreError, TIME, VERSION, record};
 use super::{consent, list, patient};
 use crate::{ListChange, PatientWrite};
 use certificate::{Consent, Id, Seq, Stamp, Version};
@@ -20,16 +20,16 @@ pub struct Batch<'t> {
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
     changes: WrittenTable<'t, u64, &'static [u8; CHANGE_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
-    new_changes: Vec<Change>,
+    new_changes: Vec<ChangeRow>,
     /// By how much the numbers of current certificates of classes move.
     moved: BTreeMap<u32, i64>,
     has_consent: &'t AtomicBool,
     /// Opened when they are needed first.
-    consents: Option<consent::Tables<'t>>,
+    consents: Option<consent::WrittenConsentTables<'t>>,
 }
 
 impl<'t> Batch<'t> {
-    pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, Error> {
+    pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, StoreError> {
         Ok(Batch {
             versions: transaction.open_table(VERSION)?,
             changes: transaction.open_table(CHANGE)?,
@@ -43,7 +43,7 @@ impl<'t> Batch<'t> {
     }
 
     /// The newest version of a certificate, earlier requests of this batch included.
-    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
+    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, StoreError> {
         let of_id = (id.get(), 0)..=(id.get(), u32::MAX);
         match self.new_versions.range(of_id).next_back() {
             Some(((_, version), bytes)) => {
@@ -55,7 +55,7 @@ impl<'t> Batch<'t> {
     }
 
     /// One version.
-    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
+    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, StoreError> {
         let key = (id.get(), version.get());
         match self.new_versions.get(&key) {
             Some(bytes) => Ok(Some(read(bytes))),
@@ -64,7 +64,7 @@ impl<'t> Batch<'t> {
     }
 
     /// Stores a version and its change.
-    pub fn insert(&mut self, change: Change, draft: &record::Draft, stamp: Stamp) {
+    pub fn insert(&mut self, change: ChangeRow, draft: &record::RecordDraft, stamp: Stamp) {
         let version = change.version().expect("a draft becomes a version");
         let mut record = Vec::new();
         draft.write(change.seq, stamp, &mut record);
@@ -74,7 +74,7 @@ impl<'t> Batch<'t> {
     }
 
     /// Stores a version that was copied from another store, and its change.
-    pub fn insert_copied(&mut self, change: Change, record: &[u8]) {
+    pub fn insert_copied(&mut self, change: ChangeRow, record: &[u8]) {
         let version = change.version().expect("a change of consent is inserted as one");
         let replaced = self.new_versions.insert((change.id.get(), version.get()), record.to_vec());
         assert!(replaced.is_none(), "a version is written once");
@@ -86,7 +86,7 @@ impl<'t> Batch<'t> {
     }
 
     /// The consent that holds for a certificate, earlier requests of this batch included.
-    pub fn consent(&mut self, id: Id) -> Result<Consent, Error> {
+    pub fn consent(&mut self, id: Id) -> Result<Consent, StoreError> {
         // Only this thread sets it, before it inserts the first one.
         match self.has_consent.load(Ordering::Acquire) {
             true => self.consents()?.now(id),
@@ -95,34 +95,38 @@ impl<'t> Batch<'t> {
     }
 
     /// Number of the next change of a certificate's consent.
-    pub fn next_consent(&mut self, id: Id) -> Result<u32, Error> {
+    pub fn next_consent(&mut self, id: Id) -> Result<u32, StoreError> {
         let next = self.consents()?.last_number(id)?.checked_add(1);
         Ok(next.expect("four thousand million changes of one consent are never reached"))
     }
 
     /// Stores a change of consent.
-    pub fn insert_consent(&mut self, change: Change, record: &consent::record::Record) -> Result<(), Error> {
-        let What::Consent(number) = change.what else { unreachable!("a version has a draft") };
+    pub fn insert_consent(
+        &mut self,
+        change: ChangeRow,
+        record: &consent::record::StoredConsent,
+    ) -> Result<(), StoreError> {
+        let ChangeKind::Consent(number) = change.what else { unreachable!("a version has a draft") };
         self.has_consent.store(true, Ordering::Release);
         self.consents()?.insert(change.id, number, record.consent, &record.write())?;
         self.new_changes.push(change);
         Ok(())
     }
 
-    fn consents(&mut self) -> Result<&mut consent::Tables<'t>, Error> {
+    fn consents(&mut self) -> Result<&mut consent::WrittenConsentTables<'t>, StoreError> {
         if self.consents.is_none() {
-            self.consents = Some(consent::Tables::open(self.transaction)?);
+            self.consents = Some(consent::WrittenConsentTables::open(self.transaction)?);
         }
         Ok(self.consents.as_mut().expect("it was opened above"))
     }
 
     /// Puts the rows into their tables. Every write comes through the pages that this needs.
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.flush()?;
         self.move_counters()
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    fn flush(&mut self) -> Result<(), StoreError> {
         let last = self.versions.last()?.map(|(key, _)| key.value());
         let appended = match last {
             Some((id, version)) => self.new_versions.split_off(&(id, version.saturating_add(1))),
@@ -130,7 +134,10 @@ impl<'t> Batch<'t> {
         };
         for (key, record) in std::mem::take(&mut self.new_versions) {
             if self.versions.insert(key, record.as_slice())? {
-                return Err(Error::Damaged(format!("version {} of Composition/{} is there already", key.1, key.0)));
+                return Err(StoreError::Damaged(format!(
+                    "version {} of Composition/{} is there already",
+                    key.1, key.0
+                )));
             }
         }
         self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
@@ -140,7 +147,7 @@ impl<'t> Batch<'t> {
     }
 
     /// Stores a class under its number.
-    pub fn insert_class(&mut self, number: u32, class: &[u8]) -> Result<(), Error> {
+    pub fn insert_class(&mut self, number: u32, class: &[u8]) -> Result<(), StoreError> {
         self.transaction.open_table(CLASS)?.insert(number, class)?;
         Ok(())
     }
@@ -152,7 +159,7 @@ impl<'t> Batch<'t> {
         }
     }
 
-    fn move_counters(&mut self) -> Result<(), Error> {
+    fn move_counters(&mut self) -> Result<(), StoreError> {
         self.moved.retain(|_, delta| *delta != 0);
         if self.moved.is_empty() {
             return Ok(());
@@ -161,22 +168,22 @@ impl<'t> Batch<'t> {
         for (&class, &delta) in &self.moved {
             let number = counters.get(class)?.map_or(0, |number| number.value());
             let moved = number.checked_add_signed(delta);
-            let moved =
-                moved.ok_or_else(|| Error::Damaged(format!("more certificates leave class {class} than are in it")))?;
+            let moved = moved
+                .ok_or_else(|| StoreError::Damaged(format!("more certificates leave class {class} than are in it")))?;
             counters.insert(class, moved)?;
         }
         Ok(())
     }
 
     /// From here on times do not rise with the changes: fills the table of times with the versions before a change.
-    pub fn begin_times(&mut self, before: Seq) -> Result<(), Error> {
+    pub fn begin_times(&mut self, before: Seq) -> Result<(), StoreError> {
         self.flush()?;
         let mut times = self.transaction.open_table(TIME)?;
         let mut meta = self.transaction.open_table(META)?;
         meta.insert("unordered", 1u64.to_le_bytes().as_slice())?;
         for row in self.changes.range(..before.0)? {
             let (seq, bytes) = row?;
-            let earlier = Change::read(seq.value(), bytes.value())?;
+            let earlier = ChangeRow::read(seq.value(), bytes.value())?;
             if earlier.version().is_some() {
                 times.insert((earlier.milliseconds, earlier.seq.0), ())?;
             }
@@ -185,14 +192,14 @@ impl<'t> Batch<'t> {
     }
 
     /// Adds a version to the table of times.
-    pub fn insert_time(&mut self, change: Change) -> Result<(), Error> {
+    pub fn insert_time(&mut self, change: ChangeRow) -> Result<(), StoreError> {
         let mut times = self.transaction.open_table(TIME)?;
         times.insert((change.milliseconds, change.seq.0), ())?;
         Ok(())
     }
 
     /// Changes the loaded code lists.
-    pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), Error> {
+    pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), StoreError> {
         list::change(self.transaction, changes)
     }
 
@@ -201,7 +208,7 @@ impl<'t> Batch<'t> {
         &mut self,
         writes: &[PatientWrite],
         stamp: impl FnMut() -> Stamp,
-    ) -> Result<patient::Done, Error> {
+    ) -> Result<patient::PatientBatchResult, StoreError> {
         patient::write(self.transaction, writes, stamp)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex};
 
 use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict};
 
-use super::Error;
+use super::StoreError;
 
 /// The dictionary new bodies are written with, trained on certificates of both profiles (`hcert generate`).
 pub const SHIPPED: &[u8] = include_bytes!("../../../../../data/dictionary-1.zdict");
@@ -28,14 +28,14 @@ const LEVEL: i32 = 3;
 ///
 /// # Errors
 /// `Damaged` when the content is no dictionary.
-pub fn dictionary(content: &[u8]) -> Result<Dictionary, Error> {
+pub fn dictionary(content: &[u8]) -> Result<Dictionary, StoreError> {
     static READY: LazyLock<Mutex<HashMap<Vec<u8>, Dictionary>>> = LazyLock::new(Mutex::default);
     let mut ready = READY.lock().expect("no holder of this lock can panic");
     if let Some(dictionary) = ready.get(content) {
         return Ok(*dictionary);
     }
     let made = CDict::try_create(content, LEVEL).zip(DDict::try_create(content));
-    let (compress, expand) = made.ok_or_else(|| Error::Damaged("a dictionary is not readable".into()))?;
+    let (compress, expand) = made.ok_or_else(|| StoreError::Damaged("a dictionary is not readable".into()))?;
     let dictionary = Dictionary { compress: Box::leak(Box::new(compress)), expand: Box::leak(Box::new(expand)) };
     ready.insert(content.to_vec(), dictionary);
     Ok(dictionary)
@@ -64,10 +64,10 @@ pub fn compress(dictionary: Dictionary, raw: &[u8]) -> Vec<u8> {
 }
 
 /// Expands a frame of `raw_bytes` bytes behind what `out` already holds.
-pub fn expand(dictionary: Dictionary, frame: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+pub fn expand(dictionary: Dictionary, frame: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), StoreError> {
     // The frame says its length too, so a damaged header asks for no memory that nothing could fill.
     if zstd::zstd_safe::get_frame_content_size(frame).ok().flatten() != Some(raw_bytes as u64) {
-        return Err(Error::Damaged(format!("a body lies in a frame that does not have its {raw_bytes} bytes")));
+        return Err(StoreError::Damaged(format!("a body lies in a frame that does not have its {raw_bytes} bytes")));
     }
     out.reserve(raw_bytes);
     // A cursor lets zstd write behind what is there, into memory that nobody has to clear first.
@@ -77,12 +77,13 @@ pub fn expand(dictionary: Dictionary, frame: &[u8], raw_bytes: usize, out: &mut 
     let expanded =
         EXPAND.with_borrow_mut(|context| context.decompress_using_ddict(&mut behind, frame, dictionary.expand));
     *out = behind.into_inner();
-    let written = expanded
-        .map_err(|code| Error::Damaged(format!("a body does not expand: {}", zstd::zstd_safe::get_error_name(code))))?;
+    let written = expanded.map_err(|code| {
+        StoreError::Damaged(format!("a body does not expand: {}", zstd::zstd_safe::get_error_name(code)))
+    })?;
     if written == raw_bytes {
         Ok(())
     } else {
-        Err(Error::Damaged(format!("a body has {written} bytes instead of {raw_bytes}")))
+        Err(StoreError::Damaged(format!("a body has {written} bytes instead of {raw_bytes}")))
     }
 }
 
@@ -100,13 +101,16 @@ mod tests {
         expand(dictionary, &frame, raw.len(), &mut out).unwrap();
         assert_eq!(out, ["head", &raw].concat().as_bytes());
         for wrong in [0, raw.len() - 1, raw.len() + 1] {
-            assert!(matches!(expand(dictionary, &frame, wrong, &mut Vec::new()), Err(Error::Damaged(_))), "{wrong}");
+            assert!(
+                matches!(expand(dictionary, &frame, wrong, &mut Vec::new()), Err(StoreError::Damaged(_))),
+                "{wrong}"
+            );
         }
         let mut torn = frame.clone();
         let middle = torn.len() / 2;
         torn[middle] ^= 1;
         for frame in [&torn[..], &frame[..frame.len() - 1], b""] {
-            assert!(matches!(expand(dictionary, frame, raw.len(), &mut Vec::new()), Err(Error::Damaged(_))));
+            assert!(matches!(expand(dictionary, frame, raw.len(), &mut Vec::new()), Err(StoreError::Damaged(_))));
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The log of changes: every version and every change of consent that the store took, numbered.
 
-use super::Error;
+use super::StoreError;
 use certificate::{Id, Seq, Version};
 
 /// One row of `change`: what happened, to which certificate, when, and how many versions the store had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangeRow {
     pub seq: Seq,
     pub id: Id,
-    pub what: What,
+    pub what: ChangeKind,
     /// Stamp of the change, milliseconds since 1970 UTC.
     pub milliseconds: i64,
     /// Versions up to and with this change, over the whole store.
@@ -17,7 +17,7 @@ pub struct Change {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ChangeKind {
     /// A version was made.
     Version(Version),
     /// The consent was changed for this how-manieth time.
@@ -29,19 +29,19 @@ pub const CHANGE_BYTES: usize = 29;
 const KIND_VERSION: u8 = 1;
 const KIND_CONSENT: u8 = 2;
 
-impl Change {
+impl ChangeRow {
     /// The version that was made; none when consent was changed.
     pub fn version(&self) -> Option<Version> {
         match self.what {
-            What::Version(version) => Some(version),
-            What::Consent(_) => None,
+            ChangeKind::Version(version) => Some(version),
+            ChangeKind::Consent(_) => None,
         }
     }
 
     pub fn write(self) -> [u8; CHANGE_BYTES] {
         let (kind, number) = match self.what {
-            What::Version(version) => (KIND_VERSION, version.get()),
-            What::Consent(number) => (KIND_CONSENT, number),
+            ChangeKind::Version(version) => (KIND_VERSION, version.get()),
+            ChangeKind::Consent(number) => (KIND_CONSENT, number),
         };
         let mut out = [0; CHANGE_BYTES];
         out[0] = kind;
@@ -52,17 +52,17 @@ impl Change {
         out
     }
 
-    pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<Change, Error> {
-        let damaged = || Error::Damaged(format!("change {seq} is not readable"));
+    pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<ChangeRow, StoreError> {
+        let damaged = || StoreError::Damaged(format!("change {seq} is not readable"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));
         let number = u32::from_le_bytes(bytes[9..13].try_into().expect("four bytes were cut"));
         let what = match bytes[0] {
-            KIND_VERSION => What::Version(Version::new(number).ok_or_else(damaged)?),
-            KIND_CONSENT if number > 0 => What::Consent(number),
+            KIND_VERSION => ChangeKind::Version(Version::new(number).ok_or_else(damaged)?),
+            KIND_CONSENT if number > 0 => ChangeKind::Consent(number),
             KIND_CONSENT => return Err(damaged()),
-            kind => return Err(Error::Damaged(format!("change {seq} is of kind {kind}, which is unknown"))),
+            kind => return Err(StoreError::Damaged(format!("change {seq} is of kind {kind}, which is unknown"))),
         };
-        Ok(Change {
+        Ok(ChangeRow {
             seq: Seq(seq),
             id: Id::new(long(1)).ok_or_else(damaged)?,
             what,
@@ -78,15 +78,15 @@ mod tests {
 
     #[test]
     fn both_kinds_read_as_they_were_written_and_there_is_no_other() {
-        for what in [What::Version(Version::FIRST), What::Consent(7)] {
-            let change = Change { seq: Seq(9), id: Id::FIRST, what, milliseconds: -1, running: 3 };
-            assert_eq!(Change::read(9, &change.write()).unwrap(), change);
+        for what in [ChangeKind::Version(Version::FIRST), ChangeKind::Consent(7)] {
+            let change = ChangeRow { seq: Seq(9), id: Id::FIRST, what, milliseconds: -1, running: 3 };
+            assert_eq!(ChangeRow::read(9, &change.write()).unwrap(), change);
             let mut none = change.write();
             none[9..13].fill(0);
-            assert!(matches!(Change::read(9, &none), Err(Error::Damaged(_))));
+            assert!(matches!(ChangeRow::read(9, &none), Err(StoreError::Damaged(_))));
             let mut other = change.write();
             other[0] = 3;
-            assert!(matches!(Change::read(9, &other), Err(Error::Damaged(_))));
+            assert!(matches!(ChangeRow::read(9, &other), Err(StoreError::Damaged(_))));
         }
     }
 }

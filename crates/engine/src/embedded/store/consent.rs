@@ -7,9 +7,9 @@ pub mod record;
 use redb::TableDefinition;
 
 use super::log::{ReadTransaction, WriteTransaction, WrittenTable};
-use super::{Error, MayBeOpen, opened};
+use super::{MayBeOpen, StoreError, opened};
 use certificate::{Consent, Id, Seq};
-use record::Record;
+use record::StoredConsent;
 
 /// Id and number of the change to record.
 pub(super) const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
@@ -17,7 +17,7 @@ pub(super) const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::
 pub(super) const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
 
 /// Whether consent was ever changed in this store.
-pub fn is_used(transaction: &ReadTransaction) -> Result<bool, Error> {
+pub fn is_used(transaction: &ReadTransaction) -> Result<bool, StoreError> {
     match transaction.find_table(CONSENT)? {
         Some(table) => Ok(table.first()?.is_some()),
         None => Ok(false),
@@ -25,30 +25,30 @@ pub fn is_used(transaction: &ReadTransaction) -> Result<bool, Error> {
 }
 
 /// The tables of the open write transaction.
-pub struct Tables<'t> {
+pub struct WrittenConsentTables<'t> {
     changes: WrittenTable<'t, (u64, u32), &'static [u8]>,
     closed: WrittenTable<'t, u64, u8>,
 }
 
-impl<'t> Tables<'t> {
+impl<'t> WrittenConsentTables<'t> {
     /// Opens the tables, or makes them.
-    pub fn open(transaction: &'t WriteTransaction) -> Result<Tables<'t>, Error> {
-        Ok(Tables { changes: transaction.open_table(CONSENT)?, closed: transaction.open_table(CLOSED)? })
+    pub fn open(transaction: &'t WriteTransaction) -> Result<WrittenConsentTables<'t>, StoreError> {
+        Ok(WrittenConsentTables { changes: transaction.open_table(CONSENT)?, closed: transaction.open_table(CLOSED)? })
     }
 
     /// What holds for a certificate.
-    pub fn now(&self, id: Id) -> Result<Consent, Error> {
+    pub fn now(&self, id: Id) -> Result<Consent, StoreError> {
         consent_of(id, self.closed.get(id.get())?.map(|bits| bits.value()))
     }
 
     /// Number of the last change; 0 when there was none.
-    pub fn last_number(&self, id: Id) -> Result<u32, Error> {
+    pub fn last_number(&self, id: Id) -> Result<u32, StoreError> {
         let mut of_id = self.changes.range((id.get(), 0)..=(id.get(), u32::MAX))?;
         Ok(of_id.next_back().transpose()?.map_or(0, |(key, _)| key.value().1))
     }
 
     /// Stores a change.
-    pub fn insert(&mut self, id: Id, number: u32, consent: Consent, record: &[u8]) -> Result<(), Error> {
+    pub fn insert(&mut self, id: Id, number: u32, consent: Consent, record: &[u8]) -> Result<(), StoreError> {
         let replaced = self.changes.insert((id.get(), number), record)?;
         assert!(!replaced, "a change of consent is written once");
         match consent == Consent::default() {
@@ -61,20 +61,20 @@ impl<'t> Tables<'t> {
 
 /// The tables at one moment, each opened when it is asked for first.
 #[derive(Default)]
-pub struct Readable {
+pub struct ConsentTables {
     changes: MayBeOpen<(u64, u32), &'static [u8]>,
     closed: MayBeOpen<u64, u8>,
 }
 
-impl Readable {
+impl ConsentTables {
     /// What holds for a certificate.
-    pub fn now(&self, transaction: &ReadTransaction, id: Id) -> Result<Consent, Error> {
+    pub fn now(&self, transaction: &ReadTransaction, id: Id) -> Result<Consent, StoreError> {
         let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Consent::default()) };
         consent_of(id, closed.get(id.get())?.map(|bits| bits.value()))
     }
 
     /// What held for a certificate after a change of the store.
-    pub fn at(&self, transaction: &ReadTransaction, id: Id, seq: Seq) -> Result<Consent, Error> {
+    pub fn at(&self, transaction: &ReadTransaction, id: Id, seq: Seq) -> Result<Consent, StoreError> {
         let mut found = Consent::default();
         self.each(transaction, id, |_, record| {
             if record.seq <= seq {
@@ -91,11 +91,11 @@ impl Readable {
         transaction: &ReadTransaction,
         id: Id,
         number: u32,
-        read: impl FnOnce(Record) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(StoredConsent) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(None) };
         let found = changes.get((id.get(), number))?;
-        found.map(|bytes| read(Record::read(id, number, bytes.value())?)).transpose()
+        found.map(|bytes| read(StoredConsent::read(id, number, bytes.value())?)).transpose()
     }
 
     /// Changes of a certificate from the newest back, while `each` says so.
@@ -103,13 +103,13 @@ impl Readable {
         &self,
         transaction: &ReadTransaction,
         id: Id,
-        mut each: impl FnMut(u32, Record) -> Result<bool, Error>,
-    ) -> Result<(), Error> {
+        mut each: impl FnMut(u32, StoredConsent) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
         let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(()) };
         for row in changes.range((id.get(), 0)..=(id.get(), u32::MAX))?.rev() {
             let (key, bytes) = row?;
             let number = key.value().1;
-            if !each(number, Record::read(id, number, bytes.value())?)? {
+            if !each(number, StoredConsent::read(id, number, bytes.value())?)? {
                 break;
             }
         }
@@ -117,19 +117,19 @@ impl Readable {
     }
 
     /// Certificates that are closed to someone, deleted ones too, by id.
-    pub fn closed(&self, transaction: &ReadTransaction) -> Result<Vec<(Id, Consent)>, Error> {
+    pub fn closed(&self, transaction: &ReadTransaction) -> Result<Vec<(Id, Consent)>, StoreError> {
         let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Vec::new()) };
         let rows = closed.iter()?;
         rows.map(|row| {
             let (id, bits) = row?;
-            let id = Id::new(id.value()).ok_or_else(|| Error::Damaged("the consent of a certificate 0".into()))?;
+            let id = Id::new(id.value()).ok_or_else(|| StoreError::Damaged("the consent of a certificate 0".into()))?;
             Ok((id, consent_of(id, Some(bits.value()))?))
         })
         .collect()
     }
 }
 
-fn consent_of(id: Id, bits: Option<u8>) -> Result<Consent, Error> {
-    let damaged = || Error::Damaged(format!("the consent of Composition/{id} is not readable"));
+fn consent_of(id: Id, bits: Option<u8>) -> Result<Consent, StoreError> {
+    let damaged = || StoreError::Damaged(format!("the consent of Composition/{id} is not readable"));
     bits.map_or(Ok(Consent::default()), |bits| Consent::from_bits(bits).ok_or_else(damaged))
 }

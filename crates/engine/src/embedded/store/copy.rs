@@ -10,12 +10,12 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::change::{CHANGE_BYTES, Change, What};
+use super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use super::opening::{PURPOSE, purpose_of};
 use super::patient::CopiedPatient;
-use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
+use super::{Batch, DICTIONARY, META, Store, StoreError, StoreReader, body, patient};
 use crate::limits::COPY_PIECE_BYTES;
-use crate::{Piece, Purpose};
+use crate::{FolderPurpose, LogPiece};
 use certificate::{Id, Version};
 
 /// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
@@ -30,19 +30,19 @@ const HEAD_BYTES: usize = 8 + CHANGE_BYTES + 4;
 /// One change of a certificate as it was copied.
 #[derive(Clone, Copy, Debug)]
 pub struct CopiedChange<'a> {
-    pub change: Change,
+    pub change: ChangeRow,
     pub record: &'a [u8],
 }
 
 /// A piece that is being filled, within bounds of bytes and of time.
 struct Filling {
-    piece: Piece,
+    piece: LogPiece,
     until: Instant,
 }
 
 impl Filling {
     fn new(last: u64) -> Filling {
-        let piece = Piece { bytes: Vec::new(), rows: 0, last };
+        let piece = LogPiece { bytes: Vec::new(), rows: 0, last };
         Filling { piece, until: Instant::now() + Duration::from_millis(COPY_READ_MS) }
     }
 
@@ -67,7 +67,7 @@ impl Filling {
 ///
 /// # Errors
 /// `Damaged` when a change has no record.
-pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
+pub fn changes(store: &Store, after: u64, until: u64) -> Result<LogPiece, StoreError> {
     let reader = store.reader()?;
     let mut filling = Filling::new(after);
     while filling.piece.last < until && !filling.is_full() {
@@ -79,14 +79,14 @@ pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
             if filling.piece.bytes.len() >= COPY_PIECE_BYTES {
                 break;
             }
-            let Change { seq, id, .. } = *change;
+            let ChangeRow { seq, id, .. } = *change;
             let row = change.write();
             match change.what {
-                What::Version(version) => {
+                ChangeKind::Version(version) => {
                     let copied = reader.version(id, version, |record| filling.push(seq.0, &[&row], record))?;
                     copied.ok_or_else(|| missing(format!("version {version} of Composition/{id}")))?;
                 }
-                What::Consent(number) => reader.consent_change(id, number, |record| {
+                ChangeKind::Consent(number) => reader.consent_change(id, number, |record| {
                     filling.push(seq.0, &[&row], &record.write());
                     Ok(())
                 })?,
@@ -103,7 +103,7 @@ pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
 ///
 /// # Errors
 /// `Damaged` when a change has no record.
-pub fn patients(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
+pub fn patients(store: &Store, after: u64, until: u64) -> Result<LogPiece, StoreError> {
     let reader = store.reader()?;
     let mut filling = Filling::new(after);
     while filling.piece.last < until && !filling.is_full() {
@@ -124,12 +124,12 @@ pub fn patients(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
     Ok(filling.piece)
 }
 
-fn missing(what: String) -> Error {
-    Error::Damaged(format!("{what} is missing"))
+fn missing(what: String) -> StoreError {
+    StoreError::Damaged(format!("{what} is missing"))
 }
 
 /// The rows of a piece of certificates; an error ends them.
-pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChange<'_>, Error>> {
+pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChange<'_>, StoreError>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
@@ -142,24 +142,24 @@ pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChang
     })
 }
 
-fn read_change<'a>(bytes: &mut &'a [u8]) -> Result<CopiedChange<'a>, Error> {
-    let cut = || Error::Damaged("a copied change is cut".into());
+fn read_change<'a>(bytes: &mut &'a [u8]) -> Result<CopiedChange<'a>, StoreError> {
+    let cut = || StoreError::Damaged("a copied change is cut".into());
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(cut)?;
     let (seq, rest_of_head) = head.split_first_chunk().ok_or_else(cut)?;
     let (row, length) = rest_of_head.split_first_chunk().ok_or_else(cut)?;
     let length = u32::from_le_bytes(length.try_into().map_err(|_| cut())?) as usize;
     let (record, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
     *bytes = rest;
-    Ok(CopiedChange { change: Change::read(u64::from_le_bytes(*seq), row)?, record })
+    Ok(CopiedChange { change: ChangeRow::read(u64::from_le_bytes(*seq), row)?, record })
 }
 
 /// The rows of a piece of patients; an error ends them.
-pub fn read_patients(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedPatient<'_>, Error>> {
+pub fn read_patients(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedPatient<'_>, StoreError>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
         }
-        let read = read_patient(&mut bytes).ok_or_else(|| Error::Damaged("a copied patient is cut".into()));
+        let read = read_patient(&mut bytes).ok_or_else(|| StoreError::Damaged("a copied patient is cut".into()));
         if read.is_err() {
             bytes = &[];
         }
@@ -181,37 +181,38 @@ fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
 /// The head of the audit trail, in the table `meta`.
 const AUDIT_HEAD: &str = "audit-head";
 
-impl Reader {
+impl StoreReader {
     /// A text of `meta`.
-    pub fn meta_text(&self, name: &str) -> Result<String, Error> {
+    pub fn meta_text(&self, name: &str) -> Result<String, StoreError> {
         let text = self.meta(name)?.ok_or_else(|| missing(format!("'{name}'")))?;
-        String::from_utf8(text).map_err(|_| Error::Damaged(format!("'{name}' is not text")))
+        String::from_utf8(text).map_err(|_| StoreError::Damaged(format!("'{name}' is not text")))
     }
 
     /// The head of the audit trail, as it was handed over last.
-    pub fn audit_head(&self) -> Result<Option<String>, Error> {
-        let text = |head| String::from_utf8(head).map_err(|_| Error::Damaged(format!("'{AUDIT_HEAD}' is not text")));
+    pub fn audit_head(&self) -> Result<Option<String>, StoreError> {
+        let text =
+            |head| String::from_utf8(head).map_err(|_| StoreError::Damaged(format!("'{AUDIT_HEAD}' is not text")));
         self.meta(AUDIT_HEAD)?.map(text).transpose()
     }
 
     /// What the folder is for, once a command has served it.
-    pub fn purpose(&self) -> Result<Option<Purpose>, Error> {
+    pub fn purpose(&self) -> Result<Option<FolderPurpose>, StoreError> {
         self.meta(PURPOSE)?.map(|stored| purpose_of(&stored)).transpose()
     }
 
     /// A number of `meta`.
-    pub fn meta_number(&self, name: &str) -> Result<Option<u64>, Error> {
+    pub fn meta_number(&self, name: &str) -> Result<Option<u64>, StoreError> {
         let number = self.meta(name)?.map(|bytes| bytes.try_into().map(u64::from_le_bytes));
-        number.transpose().map_err(|_| Error::Damaged(format!("'{name}' is no number")))
+        number.transpose().map_err(|_| StoreError::Damaged(format!("'{name}' is no number")))
     }
 }
 
 impl Store {
     /// Makes a store that was just made the copy of another: its name, an epoch of its own, the dictionaries of its records.
-    pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), Error> {
+    pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
         {
             let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-            let transaction = guard.as_ref().ok_or(Error::Reopening)?.begin_write()?;
+            let transaction = guard.as_ref().ok_or(StoreError::Reopening)?.begin_write()?;
             {
                 let mut meta = transaction.open_table(META)?;
                 meta.insert("store", store.as_bytes())?;
@@ -226,7 +227,7 @@ impl Store {
         }
         self.forget_reader();
         let loaded = dictionaries.iter().map(|(number, content)| Ok((*number, body::dictionary(content)?)));
-        let loaded = loaded.collect::<Result<Vec<_>, Error>>()?;
+        let loaded = loaded.collect::<Result<Vec<_>, StoreError>>()?;
         *self.dictionaries.write().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(())
     }
@@ -234,30 +235,30 @@ impl Store {
 
 impl Batch<'_> {
     /// Stores a piece of patients, with everything that is kept beside their records.
-    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<patient::Copied, Error> {
+    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<patient::Copied, StoreError> {
         patient::insert_copied(self.transaction(), read_patients(piece))
     }
 
     /// Writes a text of `meta`.
-    pub fn set_meta_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+    pub fn set_meta_text(&mut self, name: &str, text: &str) -> Result<(), StoreError> {
         let mut meta = self.transaction().open_table(META)?;
         meta.insert(name, text.as_bytes())?;
         Ok(())
     }
 
     /// The head of the audit trail, for whoever compares them later.
-    pub fn set_audit_head(&mut self, head: &str) -> Result<(), Error> {
+    pub fn set_audit_head(&mut self, head: &str) -> Result<(), StoreError> {
         self.set_meta_text(AUDIT_HEAD, head)
     }
 
     /// What the folder is for, before anything serves it.
-    pub fn set_purpose(&mut self, purpose: Purpose) -> Result<(), Error> {
+    pub fn set_purpose(&mut self, purpose: FolderPurpose) -> Result<(), StoreError> {
         self.transaction().open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
         Ok(())
     }
 
     /// Writes a number of `meta`.
-    pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
+    pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), StoreError> {
         let mut meta = self.transaction().open_table(META)?;
         meta.insert(name, number.to_le_bytes().as_slice())?;
         Ok(())

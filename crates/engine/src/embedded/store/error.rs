@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 
 use redb::{CommitError, CompactionError, DatabaseError, StorageError, TableError, TransactionError};
 
-use super::holder::Holder;
-use crate::{DAMAGED, MADE_BY, Purpose};
+use super::holder::FolderHolder;
+use crate::{DAMAGED, FolderPurpose, MADE_BY};
 
 /// What really happens in the store.
 #[derive(Debug)]
-pub enum Error {
+pub enum StoreError {
     /// The folder belongs to a running process, and to which where that is known.
-    InUse(Option<Holder>),
+    InUse(Option<FolderHolder>),
     /// Made by a later release.
     Newer(String),
     /// Made by an earlier release, and not to be brought to this one's format.
@@ -20,7 +20,7 @@ pub enum Error {
     /// Made with other namespaces: the setting, what the folder has, what was asked for.
     OtherNames { name: String, stored: String, wanted: String },
     /// Made by the command that serves for another purpose.
-    OtherPurpose(Purpose),
+    OtherPurpose(FolderPurpose),
     /// Bytes that cannot have been written so.
     Damaged(String),
     /// The file system or redb refused.
@@ -37,115 +37,117 @@ pub enum Error {
     Gone,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for StoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::InUse(None) => formatter.write_str("the data folder is in use by another process"),
-            Error::InUse(Some(holder)) => write!(formatter, "the data folder is in use by {holder}"),
-            Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
-            Error::Migration(what) => {
+            StoreError::InUse(None) => formatter.write_str("the data folder is in use by another process"),
+            StoreError::InUse(Some(holder)) => write!(formatter, "the data folder is in use by {holder}"),
+            StoreError::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
+            StoreError::Migration(what) => {
                 write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
             }
-            Error::OtherNames { name, stored, wanted } => write!(
+            StoreError::OtherNames { name, stored, wanted } => write!(
                 formatter,
                 "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
                  names, so set it back or start with another folder"
             ),
-            Error::OtherPurpose(Purpose::Developer) => write!(
+            StoreError::OtherPurpose(FolderPurpose::Developer) => write!(
                 formatter,
                 "{MADE_BY} `hcert dev`, whose people are made up; `hcert serve` is for real data: name another folder with --data"
             ),
-            Error::OtherPurpose(Purpose::Service) => write!(
+            StoreError::OtherPurpose(FolderPurpose::Service) => write!(
                 formatter,
                 "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to whoever comes: name another folder with --data"
             ),
-            Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
-            Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
-            Error::Limits(what) => formatter.write_str(what),
-            Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
-            Error::Restoring => formatter.write_str(
+            StoreError::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
+            StoreError::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
+            StoreError::Limits(what) => formatter.write_str(what),
+            StoreError::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
+            StoreError::Restoring => formatter.write_str(
                 "a restore into the data folder was not finished; empty the folder and run the restore again",
             ),
-            Error::Gone => formatter.write_str(
+            StoreError::Gone => formatter.write_str(
                 "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",
             ),
-            Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
+            StoreError::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for StoreError {}
 
 /// What pages belong to that no table has.
 pub(super) const FILE: &str = "the file";
 
-pub(super) fn io(error: impl Into<Error>) -> Error {
+pub(super) fn io(error: impl Into<StoreError>) -> StoreError {
     error.into()
 }
 
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Error {
-        Error::Io(error.to_string())
+impl From<std::io::Error> for StoreError {
+    fn from(error: std::io::Error) -> StoreError {
+        StoreError::Io(error.to_string())
     }
 }
 
-impl From<StorageError> for Error {
-    fn from(error: StorageError) -> Error {
+impl From<StorageError> for StoreError {
+    fn from(error: StorageError) -> StoreError {
         match error {
-            StorageError::Corrupted(what) => Error::Damaged(what),
+            StorageError::Corrupted(what) => StoreError::Damaged(what),
             // A call after the one that failed: the writer is about to open the database again.
-            StorageError::PreviousIo | StorageError::DatabaseClosed | StorageError::LockPoisoned(_) => Error::Reopening,
+            StorageError::PreviousIo | StorageError::DatabaseClosed | StorageError::LockPoisoned(_) => {
+                StoreError::Reopening
+            }
             // The file is no database, or a page lies behind its end.
             StorageError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
-                Error::Damaged(error.to_string())
+                StoreError::Damaged(error.to_string())
             }
-            error => Error::Io(error.to_string()),
+            error => StoreError::Io(error.to_string()),
         }
     }
 }
 
-impl From<TableError> for Error {
-    fn from(error: TableError) -> Error {
+impl From<TableError> for StoreError {
+    fn from(error: TableError) -> StoreError {
         match error {
             TableError::Storage(error) => error.into(),
             // Tables are made with the store, or looked for as what may be absent; and nothing but this program writes them.
-            error => Error::Damaged(error.to_string()),
+            error => StoreError::Damaged(error.to_string()),
         }
     }
 }
 
-impl From<TransactionError> for Error {
-    fn from(error: TransactionError) -> Error {
+impl From<TransactionError> for StoreError {
+    fn from(error: TransactionError) -> StoreError {
         match error {
             TransactionError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
+            error => StoreError::Io(error.to_string()),
         }
     }
 }
 
-impl From<CommitError> for Error {
-    fn from(error: CommitError) -> Error {
+impl From<CommitError> for StoreError {
+    fn from(error: CommitError) -> StoreError {
         match error {
             CommitError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
+            error => StoreError::Io(error.to_string()),
         }
     }
 }
 
-impl From<CompactionError> for Error {
-    fn from(error: CompactionError) -> Error {
+impl From<CompactionError> for StoreError {
+    fn from(error: CompactionError) -> StoreError {
         match error {
             CompactionError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
+            error => StoreError::Io(error.to_string()),
         }
     }
 }
 
-impl From<DatabaseError> for Error {
-    fn from(error: DatabaseError) -> Error {
+impl From<DatabaseError> for StoreError {
+    fn from(error: DatabaseError) -> StoreError {
         match error {
             DatabaseError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
+            error => StoreError::Io(error.to_string()),
         }
     }
 }

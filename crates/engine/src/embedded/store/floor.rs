@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::record::{Draft, Record, Tag};
-use super::{Change, Commit, Error, Medium, Options, Position, Store, What};
-use crate::{Names, QuickRepair};
+use super::record::{FieldTag, RecordDraft, VersionRecord};
+use super::{ChangeKind, ChangeRow, CommitNeed, Store, StoreError, StoreMedium, StoreOptions, StorePosition};
+use crate::{FolderNames, QuickRepair};
 use certificate::{Stamp, State, Version};
 
 /// A store that is filled with copies of its own rows.
 pub struct CommitFloor {
     store: Store,
-    position: Position,
-    drafts: Vec<Draft>,
+    position: StorePosition,
+    drafts: Vec<RecordDraft>,
     /// Classes that have a counter.
     classes: Vec<u32>,
 }
@@ -24,13 +24,18 @@ impl CommitFloor {
     ///
     /// # Errors
     /// The folder is in use, newer than this release, damaged, or not to be written.
-    pub fn open(folder: &Path, cache_bytes: usize, quick_repair: QuickRepair) -> Result<CommitFloor, Error> {
-        let options =
-            Options { cache_bytes, quick_repair, names: Names::default(), purpose: None, medium: Medium::default() };
+    pub fn open(folder: &Path, cache_bytes: usize, quick_repair: QuickRepair) -> Result<CommitFloor, StoreError> {
+        let options = StoreOptions {
+            cache_bytes,
+            quick_repair,
+            names: FolderNames::default(),
+            purpose: None,
+            medium: StoreMedium::default(),
+        };
         let (store, opened) = Store::open(folder, options)?;
         let mut drafts = Vec::new();
         store.reader()?.all(|version, bytes| {
-            let record = Record::read(bytes)?;
+            let record = VersionRecord::read(bytes)?;
             // First versions are what creates write.
             if version == Version::FIRST && record.state != State::Deleted {
                 drafts.push(draft(&record));
@@ -45,23 +50,23 @@ impl CommitFloor {
     ///
     /// # Errors
     /// The store is empty, or the disk refuses.
-    pub fn commit(&mut self, rows: usize) -> Result<(), Error> {
+    pub fn commit(&mut self, rows: usize) -> Result<(), StoreError> {
         let mut position = self.position;
         if self.drafts.is_empty() {
-            return Err(Error::Damaged("it has no certificate whose rows could be repeated".into()));
+            return Err(StoreError::Damaged("it has no certificate whose rows could be repeated".into()));
         }
         self.store.write(|batch| {
             for _ in 0..rows {
                 let draft = &self.drafts[position.running as usize % self.drafts.len()];
                 let (id, seq, milliseconds) = (position.next_id, position.seq.next(), position.milliseconds + 1);
                 let running = position.running + 1;
-                let change = Change { seq, id, what: What::Version(Version::FIRST), milliseconds, running };
+                let change = ChangeRow { seq, id, what: ChangeKind::Version(Version::FIRST), milliseconds, running };
                 batch.insert(change, draft, Stamp::at(milliseconds));
-                position = Position { next_id: id.next(), seq, milliseconds, running, ..position };
+                position = StorePosition { next_id: id.next(), seq, milliseconds, running, ..position };
             }
             // As many counters as rows of several classes move. What they count is no matter here.
             batch.count(self.classes.iter().take(rows).map(|class| (*class, 1)));
-            Ok(((), Commit::Yes))
+            Ok(((), CommitNeed::Yes))
         })?;
         self.position = position;
         Ok(())
@@ -71,11 +76,11 @@ impl CommitFloor {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn payload(&self, mut go_on: impl FnMut() -> bool) -> Result<(u64, u64), Error> {
+    pub fn payload(&self, mut go_on: impl FnMut() -> bool) -> Result<(u64, u64), StoreError> {
         let (mut versions, mut bytes) = (0, 0);
         self.store.reader()?.all(|_, record| {
             versions += 1;
-            bytes += Record::read(record)?.frame.len() as u64;
+            bytes += VersionRecord::read(record)?.frame.len() as u64;
             Ok(go_on())
         })?;
         Ok((versions, bytes))
@@ -83,9 +88,9 @@ impl CommitFloor {
 }
 
 /// A record as a create over HTTP writes it: with the id of its request.
-fn draft(record: &Record) -> Draft {
+fn draft(record: &VersionRecord) -> RecordDraft {
     let bytes = |length: usize| u32::try_from(length).expect("the bound on bodies bounds what is stored of them");
-    let mut draft = Draft {
+    let mut draft = RecordDraft {
         state: record.state,
         dictionary: record.dictionary,
         raw_bytes: bytes(record.raw_bytes),
@@ -93,6 +98,6 @@ fn draft(record: &Record) -> Draft {
         fields: Vec::new(),
         frame: record.frame.to_vec(),
     };
-    draft.push(Tag::Trace, b"00000000-0000-4000-8000-000000000000");
+    draft.push(FieldTag::Trace, b"00000000-0000-4000-8000-000000000000");
     draft
 }

@@ -15,7 +15,7 @@ const NAME: &str = "hcert.pid";
 
 /// A process that has a data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct FolderHolder {
     id: u32,
     /// When it was started, in the kernel's ticks since the machine was.
     started: u64,
@@ -23,12 +23,12 @@ pub struct Holder {
     command: String,
 }
 
-impl Holder {
+impl FolderHolder {
     /// Who says that it has a folder, and runs.
-    pub fn of(folder: &Path) -> Option<Holder> {
+    pub fn of(folder: &Path) -> Option<FolderHolder> {
         let text = io::read_to_string(regular_file::open(&folder.join(NAME)).ok()?).ok()?;
         let mut words = text.trim_end().splitn(3, ' ');
-        let holder = Holder {
+        let holder = FolderHolder {
             id: words.next()?.parse().ok()?,
             started: words.next()?.parse().ok()?,
             command: words.next()?.chars().filter(|letter| !letter.is_control()).take(100).collect(),
@@ -36,17 +36,17 @@ impl Holder {
         (started(holder.id) == Some(holder.started)).then_some(holder)
     }
 
-    fn this() -> Option<Holder> {
+    fn this() -> Option<FolderHolder> {
         let mut arguments = std::env::args_os();
         let program = arguments.next().map(PathBuf::from);
         let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let command = [program, arguments.next().map(|argument| argument.to_string_lossy().into_owned())];
         let command = command.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        Some(Holder { id: std::process::id(), started: started(std::process::id())?, command })
+        Some(FolderHolder { id: std::process::id(), started: started(std::process::id())?, command })
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for FolderHolder {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "process {} ({})", self.id, self.command)
     }
@@ -80,7 +80,7 @@ impl Holding {
     }
 
     fn at(path: PathBuf, before: Option<Vec<u8>>) -> Option<Holding> {
-        let Holder { id, started, command } = Holder::this()?;
+        let FolderHolder { id, started, command } = FolderHolder::this()?;
         // One of another owner, or a link, is not written through.
         drop(fs::remove_file(&path));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
@@ -106,24 +106,24 @@ mod tests {
     #[test]
     fn a_process_is_told_while_it_has_the_folder_and_one_that_is_gone_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Holder::of(folder.path()), None);
+        assert_eq!(FolderHolder::of(folder.path()), None);
         let holding = Holding::begin(folder.path()).unwrap();
-        let told = Holder::of(folder.path()).unwrap();
+        let told = FolderHolder::of(folder.path()).unwrap();
         assert_eq!(told.id, std::process::id());
         assert!(told.to_string().starts_with(&format!("process {} (engine", std::process::id())), "{told}");
         drop(holding);
-        assert_eq!(Holder::of(folder.path()), None);
+        assert_eq!(FolderHolder::of(folder.path()), None);
         let path = folder.path().join(NAME);
         fs::write(&path, "left behind").unwrap();
         let beside = Holding::beside(folder.path()).unwrap();
-        assert_eq!(Holder::of(folder.path()).as_ref(), Some(&told));
+        assert_eq!(FolderHolder::of(folder.path()).as_ref(), Some(&told));
         drop(beside);
         assert_eq!(fs::read(&path).unwrap(), b"left behind");
         // Its number may be given to another process: when that was started tells them apart.
         let (id, started) = (told.id, told.started);
         for left in [format!("{id} {} hcert serve", started + 1), "1".into(), String::new(), "x y z".into()] {
             fs::write(folder.path().join(NAME), left).unwrap();
-            assert_eq!(Holder::of(folder.path()), None);
+            assert_eq!(FolderHolder::of(folder.path()), None);
         }
     }
 }

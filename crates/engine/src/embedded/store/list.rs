@@ -3,21 +3,21 @@
 //! The table is made by the first load; a folder that never had one has none.
 
 use super::log::{ReadTransaction, WriteTransaction};
-use super::{Error, TERMINOLOGY, io};
+use super::{StoreError, TERMINOLOGY, io};
 use crate::{ListChange, ListKey, StoredList};
 
 /// Bytes before the frame: time i64, bytes of the raw text u32, both little-endian.
 const HEADER_BYTES: usize = 12;
 
 /// All lists, by key.
-pub(super) fn read_all(transaction: &ReadTransaction) -> Result<Vec<StoredList>, Error> {
+pub(super) fn read_all(transaction: &ReadTransaction) -> Result<Vec<StoredList>, StoreError> {
     let Some(table) = transaction.find_table(TERMINOLOGY)? else { return Ok(Vec::new()) };
     let rows = table.iter()?;
     rows.map(|row| row.and_then(|(key, value)| read(key.value(), value.value()))).collect()
 }
 
 /// Takes steps, in their order.
-pub(super) fn change(transaction: &WriteTransaction, changes: &[ListChange]) -> Result<(), Error> {
+pub(super) fn change(transaction: &WriteTransaction, changes: &[ListChange]) -> Result<(), StoreError> {
     let mut table = transaction.open_table(TERMINOLOGY)?;
     for change in changes {
         match change {
@@ -33,8 +33,9 @@ fn key(key: &ListKey) -> String {
     format!("{} {}", key.resource_type, key.url)
 }
 
-fn write(list: &StoredList) -> Result<Vec<u8>, Error> {
-    let raw_bytes = u32::try_from(list.text.len()).map_err(|_| Error::Io("a code list is larger than 4 GiB".into()))?;
+fn write(list: &StoredList) -> Result<Vec<u8>, StoreError> {
+    let raw_bytes =
+        u32::try_from(list.text.len()).map_err(|_| StoreError::Io("a code list is larger than 4 GiB".into()))?;
     let mut value = list.at.to_le_bytes().to_vec();
     value.extend_from_slice(&raw_bytes.to_le_bytes());
     let mut compressor = zstd::bulk::Compressor::new(3).map_err(io)?;
@@ -43,8 +44,8 @@ fn write(list: &StoredList) -> Result<Vec<u8>, Error> {
     Ok(value)
 }
 
-fn read(key: &str, value: &[u8]) -> Result<StoredList, Error> {
-    let damaged = || Error::Damaged(format!("the code list '{key}' is not readable"));
+fn read(key: &str, value: &[u8]) -> Result<StoredList, StoreError> {
+    let damaged = || StoreError::Damaged(format!("the code list '{key}' is not readable"));
     let (resource_type, url) = key.split_once(' ').ok_or_else(damaged)?;
     let (header, frame) = value.split_at_checked(HEADER_BYTES).ok_or_else(damaged)?;
     let (at, raw_bytes) = header.split_first_chunk().ok_or_else(damaged)?;
@@ -76,8 +77,8 @@ mod tests {
         let last = torn.len() - 1;
         torn[last] ^= 1;
         for wrong in [&torn[..], &value[..last], &value[..5], b""] {
-            assert!(matches!(read(&key, wrong), Err(Error::Damaged(_))));
+            assert!(matches!(read(&key, wrong), Err(StoreError::Damaged(_))));
         }
-        assert!(matches!(read("CodeSystem", &value), Err(Error::Damaged(_))));
+        assert!(matches!(read("CodeSystem", &value), Err(StoreError::Damaged(_))));
     }
 }

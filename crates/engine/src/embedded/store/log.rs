@@ -30,7 +30,7 @@ use redb::{
     ReadableTableMetadata, TableDefinition, TableError, TableHandle, Value,
 };
 
-use super::error::{Error, FILE};
+use super::error::{FILE, StoreError};
 pub(super) use guarded::{GuardedDrop, guarded};
 use memory::{MemoryLog, OrderedKey};
 
@@ -42,7 +42,7 @@ pub enum Log {
 
 impl Log {
     /// Begins to read at the newest commit.
-    pub(super) fn begin_read(&self) -> Result<ReadTransaction, Error> {
+    pub(super) fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
         match self {
             Log::Redb(database) => {
                 guarded(FILE, || Ok(ReadTransaction::Redb(GuardedDrop::new(database.begin_read()?))))
@@ -52,7 +52,7 @@ impl Log {
     }
 
     /// Begins the one write transaction.
-    pub(super) fn begin_write(&self) -> Result<WriteTransaction, Error> {
+    pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
         match self {
             Log::Redb(database) => {
                 guarded(FILE, || Ok(WriteTransaction::Redb(GuardedDrop::new(database.begin_write()?))))
@@ -62,7 +62,7 @@ impl Log {
     }
 
     /// Compares everything with its checksums; false where something was mended.
-    pub(super) fn check_integrity(&mut self) -> Result<bool, Error> {
+    pub(super) fn check_integrity(&mut self) -> Result<bool, StoreError> {
         match self {
             Log::Redb(database) => guarded(FILE, || Ok(database.check_integrity()?)),
             Log::Memory(_) => Ok(true),
@@ -70,7 +70,7 @@ impl Log {
     }
 
     /// Gives free room back; whether there was some. Nothing while somebody reads.
-    pub(super) fn compact(&mut self) -> Result<Option<bool>, Error> {
+    pub(super) fn compact(&mut self) -> Result<Option<bool>, StoreError> {
         let Log::Redb(database) = self else { return Ok(Some(false)) };
         guarded(FILE, || match database.compact() {
             Ok(more) => Ok(Some(more)),
@@ -83,7 +83,7 @@ impl Log {
 /// One moment of the log.
 pub enum ReadTransaction {
     Redb(GuardedDrop<redb::ReadTransaction>),
-    Memory(memory::Moment),
+    Memory(memory::MemorySnapshot),
 }
 
 impl ReadTransaction {
@@ -91,8 +91,8 @@ impl ReadTransaction {
     pub fn open_table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
-    ) -> Result<ReadOnlyTable<K, V>, Error> {
-        let missing = || Error::Damaged(format!("Table '{}' does not exist", definition.name()));
+    ) -> Result<ReadOnlyTable<K, V>, StoreError> {
+        let missing = || StoreError::Damaged(format!("Table '{}' does not exist", definition.name()));
         self.find_table(definition)?.ok_or_else(missing)
     }
 
@@ -100,7 +100,7 @@ impl ReadTransaction {
     pub fn find_table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
-    ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+    ) -> Result<Option<ReadOnlyTable<K, V>>, StoreError> {
         let rows = match self {
             ReadTransaction::Redb(transaction) => {
                 guarded(definition.name(), || match transaction.open_table(definition) {
@@ -115,7 +115,7 @@ impl ReadTransaction {
     }
 
     /// The names of its tables, in their order.
-    pub(super) fn table_names(&self) -> Result<Vec<String>, Error> {
+    pub(super) fn table_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names: Vec<String> = match self {
             ReadTransaction::Redb(transaction) => {
                 guarded(FILE, || Ok(transaction.list_tables()?.map(|table| table.name().to_owned()).collect()))?
@@ -127,12 +127,12 @@ impl ReadTransaction {
     }
 
     /// What the table of a name takes.
-    pub(super) fn measure(&self, name: String) -> Result<Measured, Error> {
+    pub(super) fn measure(&self, name: String) -> Result<Measured, StoreError> {
         match self {
             ReadTransaction::Redb(transaction) => {
                 let (rows, stats) = guarded(&name, || {
                     let handle = transaction.list_tables()?.find(|table| table.name() == name);
-                    let table = handle.ok_or_else(|| Error::Damaged(format!("the table '{name}' is missing")))?;
+                    let table = handle.ok_or_else(|| StoreError::Damaged(format!("the table '{name}' is missing")))?;
                     let table = transaction.open_untyped_table(table)?;
                     Ok((table.len()?, table.stats()?))
                 })?;
@@ -151,14 +151,14 @@ impl ReadTransaction {
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub enum WriteTransaction {
     Redb(GuardedDrop<redb::WriteTransaction>),
-    Memory(memory::Writing),
+    Memory(memory::MemoryTransaction),
 }
 
 impl WriteTransaction {
     /// Every commit is durable before anyone is answered.
-    pub fn durable(&mut self, quick_repair: bool) -> Result<(), Error> {
+    pub fn durable(&mut self, quick_repair: bool) -> Result<(), StoreError> {
         if let WriteTransaction::Redb(transaction) = self {
-            transaction.set_durability(Durability::Immediate).map_err(|error| Error::Io(error.to_string()))?;
+            transaction.set_durability(Durability::Immediate).map_err(|error| StoreError::Io(error.to_string()))?;
             transaction.set_quick_repair(quick_repair);
         }
         Ok(())
@@ -168,18 +168,18 @@ impl WriteTransaction {
     pub fn open_table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
-    ) -> Result<WrittenTable<'_, K, V>, Error> {
+    ) -> Result<WrittenTable<'_, K, V>, StoreError> {
         let rows = match self {
             WriteTransaction::Redb(transaction) => {
                 let table = guarded(definition.name(), || Ok(transaction.open_table(definition)?))?;
-                WrittenRows::Redb(GuardedDrop::new(table))
+                WriteTable::Redb(GuardedDrop::new(table))
             }
-            WriteTransaction::Memory(writing) => WrittenRows::Memory(writing.table(definition.name())),
+            WriteTransaction::Memory(writing) => WriteTable::Memory(writing.table(definition.name())),
         };
         Ok(Table { definition, rows })
     }
 
-    pub fn commit(self) -> Result<(), Error> {
+    pub fn commit(self) -> Result<(), StoreError> {
         match self {
             WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().commit()?)),
             WriteTransaction::Memory(writing) => {
@@ -189,7 +189,7 @@ impl WriteTransaction {
         }
     }
 
-    pub fn abort(self) -> Result<(), Error> {
+    pub fn abort(self) -> Result<(), StoreError> {
         match self {
             WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().abort()?)),
             WriteTransaction::Memory(_) => Ok(()),
@@ -207,71 +207,71 @@ pub struct Table<T, K: Key + 'static, V: Value + 'static> {
 pub(super) type ReadOnlyTable<K, V> = Table<ReadRows<K, V>, K, V>;
 
 /// A table of the open write transaction.
-pub(super) type WrittenTable<'t, K, V> = Table<WrittenRows<'t, K, V>, K, V>;
+pub(super) type WrittenTable<'t, K, V> = Table<WriteTable<'t, K, V>, K, V>;
 
 /// Rows of a table that nobody changes.
 pub enum ReadRows<K: Key + 'static, V: Value + 'static> {
     Redb(GuardedDrop<redb::ReadOnlyTable<K, V>>),
-    Memory(Arc<memory::Rows>),
+    Memory(Arc<memory::MemoryRows>),
 }
 
 /// Rows of a table that the transaction changes.
-pub enum WrittenRows<'t, K: Key + 'static, V: Value + 'static> {
+pub enum WriteTable<'t, K: Key + 'static, V: Value + 'static> {
     Redb(GuardedDrop<redb::Table<'t, K, V>>),
-    Memory(memory::WrittenRows<'t>),
+    Memory(memory::MemoryWriteTable<'t>),
 }
 
 /// Where rows are read.
-pub enum Lying<'a, T> {
+pub enum ReadTable<'a, T> {
     Redb(&'a T),
-    Memory(&'a memory::Rows),
+    Memory(&'a memory::MemoryRows),
 }
 
 /// Rows that can be read, of either kind of table.
-pub trait Readable<K: Key + 'static, V: Value + 'static> {
+pub trait ReadableRows<K: Key + 'static, V: Value + 'static> {
     type OfRedb: ReadableTable<K, V>;
 
-    fn lying(&self) -> Lying<'_, Self::OfRedb>;
+    fn lying(&self) -> ReadTable<'_, Self::OfRedb>;
 }
 
-impl<K: Key + 'static, V: Value + 'static> Readable<K, V> for ReadRows<K, V> {
+impl<K: Key + 'static, V: Value + 'static> ReadableRows<K, V> for ReadRows<K, V> {
     type OfRedb = redb::ReadOnlyTable<K, V>;
 
-    fn lying(&self) -> Lying<'_, Self::OfRedb> {
+    fn lying(&self) -> ReadTable<'_, Self::OfRedb> {
         match self {
-            ReadRows::Redb(table) => Lying::Redb(table),
-            ReadRows::Memory(rows) => Lying::Memory(rows),
+            ReadRows::Redb(table) => ReadTable::Redb(table),
+            ReadRows::Memory(rows) => ReadTable::Memory(rows),
         }
     }
 }
 
-impl<'t, K: Key + 'static, V: Value + 'static> Readable<K, V> for WrittenRows<'t, K, V> {
+impl<'t, K: Key + 'static, V: Value + 'static> ReadableRows<K, V> for WriteTable<'t, K, V> {
     type OfRedb = redb::Table<'t, K, V>;
 
-    fn lying(&self) -> Lying<'_, Self::OfRedb> {
+    fn lying(&self) -> ReadTable<'_, Self::OfRedb> {
         match self {
-            WrittenRows::Redb(table) => Lying::Redb(table),
-            WrittenRows::Memory(table) => Lying::Memory(table.rows()),
+            WriteTable::Redb(table) => ReadTable::Redb(table),
+            WriteTable::Memory(table) => ReadTable::Memory(table.rows()),
         }
     }
 }
 
 /// A key or a value where it lies.
-pub enum Guard<'t, V: Value + 'static> {
+pub enum PageGuard<'t, V: Value + 'static> {
     Redb(AccessGuard<'t, V>),
     Memory(Arc<[u8]>),
 }
 
-impl<V: Value + 'static> Guard<'_, V> {
+impl<V: Value + 'static> PageGuard<'_, V> {
     pub fn value(&self) -> V::SelfType<'_> {
         match self {
-            Guard::Redb(guard) => guard.value(),
-            Guard::Memory(bytes) => V::from_bytes(bytes),
+            PageGuard::Redb(guard) => guard.value(),
+            PageGuard::Memory(bytes) => V::from_bytes(bytes),
         }
     }
 }
 
-/// As [`Guard`], to be read later: it keeps its moment's pages from being used again.
+/// As [`PageGuard`], to be read later: it keeps its moment's pages from being used again.
 pub enum OwnedGuard<V: Value + 'static> {
     Redb(OwnedAccessGuard<V>),
     Memory(Arc<[u8]>),
@@ -287,60 +287,60 @@ impl<V: Value + 'static> OwnedGuard<V> {
 }
 
 /// Key and value of a row.
-type Row<'t, K, V> = (Guard<'t, K>, Guard<'t, V>);
+type TableRow<'t, K, V> = (PageGuard<'t, K>, PageGuard<'t, V>);
 
 /// A row of the map.
 type RowInMemory<'t> = (&'t OrderedKey, &'t Arc<[u8]>);
 
-fn in_memory<'t, K: Key + 'static, V: Value + 'static>((key, value): RowInMemory) -> Row<'t, K, V> {
-    (Guard::Memory(key.bytes.clone()), Guard::Memory(value.clone()))
+fn in_memory<'t, K: Key + 'static, V: Value + 'static>((key, value): RowInMemory) -> TableRow<'t, K, V> {
+    (PageGuard::Memory(key.bytes.clone()), PageGuard::Memory(value.clone()))
 }
 
 fn decoded<'t, K: Key + 'static, V: Value + 'static>(
     row: Option<(AccessGuard<'t, K>, AccessGuard<'t, V>)>,
-) -> Result<Option<Row<'t, K, V>>, Error> {
+) -> Result<Option<TableRow<'t, K, V>>, StoreError> {
     let Some((key, value)) = row else { return Ok(None) };
     key.value();
     value.value();
-    Ok(Some((Guard::Redb(key), Guard::Redb(value))))
+    Ok(Some((PageGuard::Redb(key), PageGuard::Redb(value))))
 }
 
-impl<T: Readable<K, V>, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
+impl<T: ReadableRows<K, V>, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
     /// The value under a key.
-    pub fn get<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<Guard<'_, V>>, Error> {
+    pub fn get<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<PageGuard<'_, V>>, StoreError> {
         match self.rows.lying() {
-            Lying::Redb(table) => guarded(self.definition.name(), || {
+            ReadTable::Redb(table) => guarded(self.definition.name(), || {
                 let found = table.get(key)?;
                 found.as_ref().map(AccessGuard::value);
-                Ok(found.map(Guard::Redb))
+                Ok(found.map(PageGuard::Redb))
             }),
-            Lying::Memory(rows) => Ok(rows.get(&OrderedKey::new::<K>(key)).cloned().map(Guard::Memory)),
+            ReadTable::Memory(rows) => Ok(rows.get(&OrderedKey::new::<K>(key)).cloned().map(PageGuard::Memory)),
         }
     }
 
     /// The first row.
-    pub fn first(&self) -> Result<Option<Row<'_, K, V>>, Error> {
+    pub fn first(&self) -> Result<Option<TableRow<'_, K, V>>, StoreError> {
         match self.rows.lying() {
-            Lying::Redb(table) => guarded(self.definition.name(), || decoded(table.first()?)),
-            Lying::Memory(rows) => Ok(rows.first_key_value().map(in_memory)),
+            ReadTable::Redb(table) => guarded(self.definition.name(), || decoded(table.first()?)),
+            ReadTable::Memory(rows) => Ok(rows.first_key_value().map(in_memory)),
         }
     }
 
     /// The last row.
-    pub fn last(&self) -> Result<Option<Row<'_, K, V>>, Error> {
+    pub fn last(&self) -> Result<Option<TableRow<'_, K, V>>, StoreError> {
         match self.rows.lying() {
-            Lying::Redb(table) => guarded(self.definition.name(), || decoded(table.last()?)),
-            Lying::Memory(rows) => Ok(rows.last_key_value().map(in_memory)),
+            ReadTable::Redb(table) => guarded(self.definition.name(), || decoded(table.last()?)),
+            ReadTable::Memory(rows) => Ok(rows.last_key_value().map(in_memory)),
         }
     }
 
     /// The last row up to a key and with it.
-    pub fn last_up_to<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<Row<'_, K, V>>, Error> {
+    pub fn last_up_to<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<TableRow<'_, K, V>>, StoreError> {
         match self.rows.lying() {
-            Lying::Redb(table) => {
+            ReadTable::Redb(table) => {
                 guarded(self.definition.name(), || decoded(table.upper_bound(Bound::Included(key))?.prev()?))
             }
-            Lying::Memory(rows) => Ok(rows.range(..=OrderedKey::new::<K>(key)).next_back().map(in_memory)),
+            ReadTable::Memory(rows) => Ok(rows.range(..=OrderedKey::new::<K>(key)).next_back().map(in_memory)),
         }
     }
 
@@ -348,35 +348,35 @@ impl<T: Readable<K, V>, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
     pub fn range<'k, B: Borrow<K::SelfType<'k>> + 'k>(
         &self,
         range: impl RangeBounds<B> + 'k,
-    ) -> Result<Rows<'_, K, V>, Error> {
+    ) -> Result<RowRange<'_, K, V>, StoreError> {
         let rows = match self.rows.lying() {
-            Lying::Redb(table) => Walk::Redb(guarded(self.definition.name(), || Ok(table.range(range)?))?),
-            Lying::Memory(rows) => Walk::Memory(memory::range::<K, B>(rows, &range), PhantomData),
+            ReadTable::Redb(table) => RangeWalk::Redb(guarded(self.definition.name(), || Ok(table.range(range)?))?),
+            ReadTable::Memory(rows) => RangeWalk::Memory(memory::range::<K, B>(rows, &range), PhantomData),
         };
-        Ok(Rows { definition: self.definition, rows: Some(rows) })
+        Ok(RowRange { definition: self.definition, rows: Some(rows) })
     }
 
     /// All rows.
-    pub fn iter(&self) -> Result<Rows<'_, K, V>, Error> {
+    pub fn iter(&self) -> Result<RowRange<'_, K, V>, StoreError> {
         let rows = match self.rows.lying() {
-            Lying::Redb(table) => Walk::Redb(guarded(self.definition.name(), || Ok(table.iter()?))?),
-            Lying::Memory(rows) => Walk::Memory(rows.range(..), PhantomData),
+            ReadTable::Redb(table) => RangeWalk::Redb(guarded(self.definition.name(), || Ok(table.iter()?))?),
+            ReadTable::Memory(rows) => RangeWalk::Memory(rows.range(..), PhantomData),
         };
-        Ok(Rows { definition: self.definition, rows: Some(rows) })
+        Ok(RowRange { definition: self.definition, rows: Some(rows) })
     }
 
     /// Number of rows.
-    pub fn len(&self) -> Result<u64, Error> {
+    pub fn len(&self) -> Result<u64, StoreError> {
         match self.rows.lying() {
-            Lying::Redb(table) => guarded(self.definition.name(), || Ok(table.len()?)),
-            Lying::Memory(rows) => Ok(rows.len() as u64),
+            ReadTable::Redb(table) => guarded(self.definition.name(), || Ok(table.len()?)),
+            ReadTable::Memory(rows) => Ok(rows.len() as u64),
         }
     }
 }
 
 impl<K: Key + 'static, V: Value + 'static> ReadOnlyTable<K, V> {
     /// The value under a key, to be read later.
-    pub fn get_owned<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<OwnedGuard<V>>, Error> {
+    pub fn get_owned<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<OwnedGuard<V>>, StoreError> {
         match &self.rows {
             ReadRows::Redb(table) => guarded(self.definition.name(), || {
                 let found = table.get_owned(key)?;
@@ -394,10 +394,10 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
         &mut self,
         key: impl Borrow<K::SelfType<'k>>,
         value: impl Borrow<V::SelfType<'v>>,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, StoreError> {
         match &mut self.rows {
-            WrittenRows::Redb(table) => guarded(self.definition.name(), || Ok(table.insert(key, value)?.is_some())),
-            WrittenRows::Memory(table) => {
+            WriteTable::Redb(table) => guarded(self.definition.name(), || Ok(table.insert(key, value)?.is_some())),
+            WriteTable::Memory(table) => {
                 let value = V::as_bytes(value.borrow()).as_ref().into();
                 Ok(table.change().insert(OrderedKey::new::<K>(key), value).is_some())
             }
@@ -405,13 +405,13 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
     }
 
     /// Takes a row out, where it is there.
-    pub fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<(), Error> {
+    pub fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<(), StoreError> {
         match &mut self.rows {
-            WrittenRows::Redb(table) => guarded(self.definition.name(), || {
+            WriteTable::Redb(table) => guarded(self.definition.name(), || {
                 table.remove(key)?;
                 Ok(())
             }),
-            WrittenRows::Memory(table) => {
+            WriteTable::Memory(table) => {
                 table.change().remove(&OrderedKey::new::<K>(key));
                 Ok(())
             }
@@ -419,10 +419,10 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
     }
 
     /// Takes all rows out.
-    pub fn clear(&mut self) -> Result<(), Error> {
+    pub fn clear(&mut self) -> Result<(), StoreError> {
         match &mut self.rows {
-            WrittenRows::Redb(table) => guarded(self.definition.name(), || Ok(table.retain(|_, _| false)?)),
-            WrittenRows::Memory(table) => {
+            WriteTable::Redb(table) => guarded(self.definition.name(), || Ok(table.retain(|_, _| false)?)),
+            WriteTable::Memory(table) => {
                 table.change().clear();
                 Ok(())
             }
@@ -433,8 +433,8 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
     pub fn append<'k, 'v, A: Borrow<K::SelfType<'k>>, B: Borrow<V::SelfType<'v>>>(
         &mut self,
         rows: impl IntoIterator<Item = (A, B)>,
-    ) -> Result<(), Error> {
-        let WrittenRows::Redb(table) = &mut self.rows else {
+    ) -> Result<(), StoreError> {
+        let WriteTable::Redb(table) = &mut self.rows else {
             return rows.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop));
         };
         guarded(self.definition.name(), || {
@@ -443,7 +443,7 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
                 end.insert_before(key, value).map_err(|error| match error {
                     redb::CursorError::Storage(error) => error.into(),
                     // The last key that the table says is not its last one.
-                    error => Error::Damaged(error.to_string()),
+                    error => StoreError::Damaged(error.to_string()),
                 })?;
             }
             Ok(end.close()?)
@@ -452,29 +452,29 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
 }
 
 /// Rows of a table, from either end; the first that cannot be read ends them.
-pub struct Rows<'t, K: Key + 'static, V: Value + 'static> {
+pub struct RowRange<'t, K: Key + 'static, V: Value + 'static> {
     definition: TableDefinition<'static, K, V>,
-    rows: Option<Walk<'t, K, V>>,
+    rows: Option<RangeWalk<'t, K, V>>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a box for each walk would cost the usual log more than the other saves")]
-enum Walk<'t, K: Key + 'static, V: Value + 'static> {
+enum RangeWalk<'t, K: Key + 'static, V: Value + 'static> {
     Redb(Range<'t, K, V>),
     Memory(btree_map::Range<'t, OrderedKey, Arc<[u8]>>, PhantomData<(K, V)>),
 }
 
 /// What a range of redb gives next.
-type Step<'t, K, V> = Option<Result<(AccessGuard<'t, K>, AccessGuard<'t, V>), redb::StorageError>>;
+type RangeStep<'t, K, V> = Option<Result<(AccessGuard<'t, K>, AccessGuard<'t, V>), redb::StorageError>>;
 
-impl<'t, K: Key + 'static, V: Value + 'static> Rows<'t, K, V> {
+impl<'t, K: Key + 'static, V: Value + 'static> RowRange<'t, K, V> {
     fn step(
         &mut self,
-        of_redb: impl FnOnce(&mut Range<'t, K, V>) -> Step<'t, K, V>,
+        of_redb: impl FnOnce(&mut Range<'t, K, V>) -> RangeStep<'t, K, V>,
         of_memory: impl FnOnce(&mut btree_map::Range<'t, OrderedKey, Arc<[u8]>>) -> Option<RowInMemory<'t>>,
-    ) -> Option<Result<Row<'t, K, V>, Error>> {
+    ) -> Option<Result<TableRow<'t, K, V>, StoreError>> {
         let row = match self.rows.as_mut()? {
-            Walk::Redb(rows) => guarded(self.definition.name(), || decoded(of_redb(rows).transpose()?)),
-            Walk::Memory(rows, _) => return of_memory(rows).map(in_memory).map(Ok),
+            RangeWalk::Redb(rows) => guarded(self.definition.name(), || decoded(of_redb(rows).transpose()?)),
+            RangeWalk::Memory(rows, _) => return of_memory(rows).map(in_memory).map(Ok),
         };
         if row.is_err() {
             self.rows = None;
@@ -483,15 +483,15 @@ impl<'t, K: Key + 'static, V: Value + 'static> Rows<'t, K, V> {
     }
 }
 
-impl<'t, K: Key + 'static, V: Value + 'static> Iterator for Rows<'t, K, V> {
-    type Item = Result<Row<'t, K, V>, Error>;
+impl<'t, K: Key + 'static, V: Value + 'static> Iterator for RowRange<'t, K, V> {
+    type Item = Result<TableRow<'t, K, V>, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.step(Iterator::next, Iterator::next)
     }
 }
 
-impl<K: Key + 'static, V: Value + 'static> DoubleEndedIterator for Rows<'_, K, V> {
+impl<K: Key + 'static, V: Value + 'static> DoubleEndedIterator for RowRange<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.step(DoubleEndedIterator::next_back, DoubleEndedIterator::next_back)
     }

@@ -7,29 +7,29 @@ use std::path::Path;
 use redb::{Database, DatabaseError};
 
 use super::backend::FileMedium;
-use super::error::{Error, FILE, io};
-use super::holder::Holder;
+use super::error::{FILE, StoreError, io};
+use super::holder::FolderHolder;
 use super::log::memory::MemoryLog;
 use super::log::{GuardedDrop, Log, guarded};
 use super::pages::Pages;
-use crate::{Names, Purpose, QuickRepair, STORE_FILE};
+use crate::{FolderNames, FolderPurpose, QuickRepair, STORE_FILE};
 
 /// What a store is opened on.
 #[derive(Clone, Debug)]
-pub enum Medium {
+pub enum StoreMedium {
     File(FileMedium),
     Memory(MemoryLog),
 }
 
-impl Default for Medium {
-    fn default() -> Medium {
-        Medium::File(FileMedium::default())
+impl Default for StoreMedium {
+    fn default() -> StoreMedium {
+        StoreMedium::File(FileMedium::default())
     }
 }
 
 /// What a log is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum OpenMode {
     Write,
     /// For reading, on a disk that takes no writes.
     Aside,
@@ -37,40 +37,40 @@ pub(super) enum Way {
     Look,
 }
 
-impl Medium {
+impl StoreMedium {
     /// Locks the data folder itself, as [`FileMedium::lock_folder`]. What lies beside the store is in the folder with every medium.
-    pub(super) fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, Error> {
+    pub(super) fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, StoreError> {
         let locked = match self {
-            Medium::File(file) => file.lock_folder(folder, looks),
-            Medium::Memory(_) => FileMedium::default().lock_folder(folder, looks),
+            StoreMedium::File(file) => file.lock_folder(folder, looks),
+            StoreMedium::Memory(_) => FileMedium::default().lock_folder(folder, looks),
         };
         locked.map_err(|error| unopened(&folder.join(STORE_FILE), error))
     }
 
     /// Makes the log where there is none.
-    pub(super) fn make(&self, path: &Path, cache_bytes: usize) -> Result<(), Error> {
-        let Medium::File(file) = self else { return Ok(()) };
+    pub(super) fn make(&self, path: &Path, cache_bytes: usize) -> Result<(), StoreError> {
+        let StoreMedium::File(file) = self else { return Ok(()) };
         let mut builder = Database::builder();
         builder.set_cache_size(cache_bytes);
         guarded(FILE, || file.make_if_missing(&builder, path).map_err(io))
     }
 
     /// Opens the log that is there.
-    pub(super) fn open(&self, path: &Path, cache_bytes: usize, way: Way) -> Result<Log, Error> {
+    pub(super) fn open(&self, path: &Path, cache_bytes: usize, way: OpenMode) -> Result<Log, StoreError> {
         let file = match self {
-            Medium::File(file) => file,
-            Medium::Memory(memory) => return Ok(Log::Memory(memory.clone())),
+            StoreMedium::File(file) => file,
+            StoreMedium::Memory(memory) => return Ok(Log::Memory(memory.clone())),
         };
         let mut builder = Database::builder();
         builder.set_cache_size(cache_bytes);
         expect_bytes(path)?;
-        if way != Way::Aside {
+        if way != OpenMode::Aside {
             expect_first_pages(path)?;
         }
         let opened = guarded(FILE, || match way {
-            Way::Write => file.open(&builder, path).map_err(|error| unopened(path, error)),
-            Way::Aside => file.open_aside(&builder, path).map_err(io),
-            Way::Look => file.open_looking(&builder, path).map_err(|error| unopened(path, error)),
+            OpenMode::Write => file.open(&builder, path).map_err(|error| unopened(path, error)),
+            OpenMode::Aside => file.open_aside(&builder, path).map_err(io),
+            OpenMode::Look => file.open_looking(&builder, path).map_err(|error| unopened(path, error)),
         });
         opened.map(|database| Log::Redb(GuardedDrop::new(database)))
     }
@@ -78,68 +78,68 @@ impl Medium {
     /// As [`FileMedium::is_in_place`].
     pub(super) fn is_in_place(&self, path: &Path) -> bool {
         match self {
-            Medium::File(file) => file.is_in_place(path),
-            Medium::Memory(_) => true,
+            StoreMedium::File(file) => file.is_in_place(path),
+            StoreMedium::Memory(_) => true,
         }
     }
 
     /// As [`FileMedium::is_gone`].
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self, Medium::File(file) if file.is_gone())
+        matches!(self, StoreMedium::File(file) if file.is_gone())
     }
 
     /// As [`FileMedium::prove_room`].
     pub(super) fn prove_room(&self, path: &Path) -> io::Result<()> {
         match self {
-            Medium::File(file) => file.prove_room(path),
-            Medium::Memory(_) => Ok(()),
+            StoreMedium::File(file) => file.prove_room(path),
+            StoreMedium::Memory(_) => Ok(()),
         }
     }
 
     /// As [`FileMedium::has_failed`].
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self, Medium::File(file) if file.has_failed())
+        matches!(self, StoreMedium::File(file) if file.has_failed())
     }
 }
 
 /// Refuses an empty file, in which redb would begin a new database.
-fn expect_bytes(path: &Path) -> Result<(), Error> {
+fn expect_bytes(path: &Path) -> Result<(), StoreError> {
     match fs::metadata(path) {
-        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
+        Ok(file) if file.len() == 0 => Err(StoreError::Damaged("its file is empty".into())),
         _ => Ok(()),
     }
 }
 
 /// Refuses a file where redb would end the process, or the next number would be one that was given already.
-fn expect_first_pages(path: &Path) -> Result<(), Error> {
+fn expect_first_pages(path: &Path) -> Result<(), StoreError> {
     match Pages::damage_before_opening(path)? {
-        Some(problem) => Err(Error::Damaged(problem)),
+        Some(problem) => Err(StoreError::Damaged(problem)),
         None => Ok(()),
     }
 }
 
 /// Why a database cannot be opened, in words.
-fn unopened(path: &Path, error: DatabaseError) -> Error {
+fn unopened(path: &Path, error: DatabaseError) -> StoreError {
     match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
-        DatabaseError::UpgradeRequired(format) => Error::Newer(format!("file format {format} of redb")),
+        DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(path.parent().and_then(FolderHolder::of)),
+        DatabaseError::UpgradeRequired(format) => StoreError::Newer(format!("file format {format} of redb")),
         error => io(error),
     }
 }
 
 /// How to open the store.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StoreOptions {
     pub cache_bytes: usize,
     pub quick_repair: QuickRepair,
-    pub names: Names,
+    pub names: FolderNames,
     /// What the folder is opened for; none for commands that serve it to nobody.
-    pub purpose: Option<Purpose>,
-    pub medium: Medium,
+    pub purpose: Option<FolderPurpose>,
+    pub medium: StoreMedium,
 }
 
-impl Options {
-    pub(super) fn open(&self, path: &Path, way: Way) -> Result<Log, Error> {
+impl StoreOptions {
+    pub(super) fn open(&self, path: &Path, way: OpenMode) -> Result<Log, StoreError> {
         self.medium.open(path, self.cache_bytes, way)
     }
 }

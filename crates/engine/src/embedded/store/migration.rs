@@ -15,18 +15,18 @@ mod walk;
 use std::path::Path;
 
 use super::log::{Log, WriteTransaction};
-use super::{Error, FORMAT, META};
+use super::{FORMAT, META, StoreError};
 use base::log::event;
-pub use walk::Walk;
+pub use walk::MigrationWalk;
 
 /// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
 const MIGRATION_CHUNK_ROWS: usize = 10_000;
 
 /// One step. The last of its commits is made by whoever runs it.
-type Step = fn(&Walk) -> Result<(), Error>;
+type MigrationStep = fn(&MigrationWalk) -> Result<(), StoreError>;
 
 /// The steps in their order: the first leads from format 1 to 2.
-const STEPS: &[Step] = &[from_1];
+const STEPS: &[MigrationStep] = &[from_1];
 
 const _: () = assert!(STEPS.len() + 1 == FORMAT as usize, "every format but the first is reached by a step");
 
@@ -38,12 +38,12 @@ const UNFINISHED: &str = "migration";
 ///
 /// # Errors
 /// `Newer` for a later format, `Migration` when no copy can be made, or what the file system says.
-pub fn run(log: &Log, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
-    let walk = Walk { log, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
+pub fn run(log: &Log, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, StoreError> {
+    let walk = MigrationWalk { log, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
     walked(&walk, path, cache_bytes)
 }
 
-fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
+fn walked(walk: &MigrationWalk, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, StoreError> {
     let (format, unfinished) = formats(walk.log)?;
     let from = match unfinished {
         Some(from) => from,
@@ -67,25 +67,27 @@ fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option
 }
 
 /// The format a store says, and the one whose step is not finished.
-fn formats(log: &Log) -> Result<(u32, Option<u32>), Error> {
+fn formats(log: &Log) -> Result<(u32, Option<u32>), StoreError> {
     let meta = log.begin_read()?.open_table(META)?;
-    let number = |name: &str| -> Result<Option<u32>, Error> {
+    let number = |name: &str| -> Result<Option<u32>, StoreError> {
         let Some(bytes) = meta.get(name)? else { return Ok(None) };
         let number = bytes.value().try_into().map(u32::from_le_bytes);
         let number = number.ok().filter(|number| *number > 0);
-        number.map(Some).ok_or_else(|| Error::Damaged(format!("'{name}' is no number of a format")))
+        number.map(Some).ok_or_else(|| StoreError::Damaged(format!("'{name}' is no number of a format")))
     };
-    let format = number("format")?.ok_or_else(|| Error::Damaged("its format number is missing".into()))?;
+    let format = number("format")?.ok_or_else(|| StoreError::Damaged("its format number is missing".into()))?;
     if format > FORMAT {
-        return Err(Error::Newer(format!("it has format {format}, this release reads formats up to {FORMAT}")));
+        return Err(StoreError::Newer(format!("it has format {format}, this release reads formats up to {FORMAT}")));
     }
     match number(UNFINISHED)? {
-        Some(from) if from >= format => Err(Error::Damaged(format!("a migration from {from} to {format} is none"))),
+        Some(from) if from >= format => {
+            Err(StoreError::Damaged(format!("a migration from {from} to {format} is none")))
+        }
         unfinished => Ok((format, unfinished)),
     }
 }
 
-fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> Result<(), Error> {
+fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> Result<(), StoreError> {
     let mut meta = transaction.open_table(META)?;
     meta.insert("format", format.to_le_bytes().as_slice())?;
     match unfinished {
@@ -96,7 +98,7 @@ fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> 
 }
 
 /// Format 2 has the log of patients, and always the counters: stores made before there were any have none.
-fn from_1(walk: &Walk) -> Result<(), Error> {
+fn from_1(walk: &MigrationWalk) -> Result<(), StoreError> {
     counters::count(walk)?;
     patient_log::fill(walk)
 }

@@ -47,22 +47,22 @@ pub use backend::FileMedium;
 pub use bare::Records;
 pub use batch::Batch;
 use body::Dictionary;
-pub use change::{Change, What};
-pub use error::Error;
+pub use change::{ChangeKind, ChangeRow};
+pub use error::StoreError;
 use error::io;
 pub use floor::CommitFloor;
-pub use holder::Holder;
+pub use holder::FolderHolder;
 use holder::Holding;
 use log::Log;
 pub use log::Measured;
 pub use log::memory::MemoryLog;
-use medium::Way;
-pub use medium::{Medium, Options};
-pub use opening::{Opened, expect_unused};
+use medium::OpenMode;
+pub use medium::{StoreMedium, StoreOptions};
+pub use opening::{OpenedStore, expect_unused};
 use opening::{first_look, look_again};
 use pages::Pages;
-pub use position::{Position, Stands};
-pub use reader::{Lying, Reader};
+pub use position::{Stands, StorePosition};
+pub use reader::{StoreReader, StoredVersionPage};
 pub use restoring::{RESTORING, is_restoring};
 pub use stamps::{LATEST_STAMP, LatestStamp};
 pub use tables::FORMAT;
@@ -81,13 +81,13 @@ pub struct Store {
     /// Given up before the database is, so that it is never somebody else's.
     holding: Mutex<Option<Holding>>,
     path: Arc<Path>,
-    options: Options,
+    options: StoreOptions,
     /// Empty only while a failed database is being opened again.
     database: RwLock<Option<Log>>,
     /// The reader of the newest commit, for everyone who reads until the next one: opening a table costs more than finding a version.
     /// It keeps no page from being used again, since it is let go before the next acknowledgement, and a transaction frees only what
     /// those before it gave up. Locked before `database`, where both are.
-    kept: RwLock<Option<Arc<Reader>>>,
+    kept: RwLock<Option<Arc<StoreReader>>>,
     dictionaries: RwLock<Vec<(u8, Dictionary)>>,
     /// Consent was changed at some time, or is being changed: until then nobody looks for it. Set before the commit.
     has_consent: AtomicBool,
@@ -112,19 +112,19 @@ impl Store {
     ///
     /// # Errors
     /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
-    pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+    pub fn open(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         match is_restoring(folder)? {
             false => Store::open_restoring(folder, options),
-            true => Err(Error::Restoring),
+            true => Err(StoreError::Restoring),
         }
     }
 
     /// As [`open`](Store::open), for the restore itself.
-    pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+    pub fn open_restoring(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, false)?;
         options.medium.make(&path, options.cache_bytes)?;
-        let database = options.open(&path, Way::Write)?;
+        let database = options.open(&path, OpenMode::Write)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
@@ -137,13 +137,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`open`](Store::open); `Io` where there is none.
-    pub fn look(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+    pub fn look(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         if is_restoring(folder)? {
-            return Err(Error::Restoring);
+            return Err(StoreError::Restoring);
         }
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, true)?;
-        let database = options.open(&path, Way::Look)?;
+        let database = options.open(&path, OpenMode::Look)?;
         let holding = Holding::beside(folder);
         let opened = first_look(&database, None, &options)?;
         Store::assemble(path, options, database, (holding, lock), true).map(|store| (store, opened))
@@ -151,11 +151,11 @@ impl Store {
 
     fn assemble(
         path: PathBuf,
-        options: Options,
+        options: StoreOptions,
         database: Log,
         (holding, lock): (Option<Holding>, Option<File>),
         is_looked_at: bool,
-    ) -> Result<Store, Error> {
+    ) -> Result<Store, StoreError> {
         let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read()?)?);
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// Starts reading at one moment, after everything acknowledged. Readers are held briefly: nothing longer than 100 ms.
-    pub fn reader(&self) -> Result<Arc<Reader>, Error> {
+    pub fn reader(&self) -> Result<Arc<StoreReader>, StoreError> {
         if self.is_looked_at && self.has_failed() {
             // No writer is there to do it.
             self.look_again()?;
@@ -195,16 +195,17 @@ impl Store {
             return Ok(reader.clone());
         }
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_ref().ok_or(Error::Reopening)?;
+        let database = guard.as_ref().ok_or(StoreError::Reopening)?;
         let transaction = database.begin_read()?;
         // Asked behind the beginning: whoever sees a consent sees this too.
-        let reader = Arc::new(Reader::new(self.path.clone(), transaction, self.has_consent.load(Ordering::Acquire)));
+        let reader =
+            Arc::new(StoreReader::new(self.path.clone(), transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
         Ok(reader)
     }
 
     /// Closes and opens the database that is looked at again, as redb demands after a call that failed.
-    fn look_again(&self) -> Result<(), Error> {
+    fn look_again(&self) -> Result<(), StoreError> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
@@ -224,16 +225,16 @@ impl Store {
     }
 
     /// A dictionary by its number.
-    pub fn dictionary(&self, number: u8) -> Result<Dictionary, Error> {
+    pub fn dictionary(&self, number: u8) -> Result<Dictionary, StoreError> {
         let found = self.dictionaries().iter().find(|(known, _)| *known == number).map(|(_, dictionary)| *dictionary);
-        found.ok_or_else(|| Error::Damaged(format!("dictionary {number} is missing")))
+        found.ok_or_else(|| StoreError::Damaged(format!("dictionary {number} is missing")))
     }
 
     fn dictionaries(&self) -> RwLockReadGuard<'_, Vec<(u8, Dictionary)>> {
         self.dictionaries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn load_dictionaries(&self) -> Result<(), Error> {
+    fn load_dictionaries(&self) -> Result<(), StoreError> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().expect("the store was opened just now");
         let table = database.begin_read()?.open_table(DICTIONARY)?;
@@ -249,41 +250,44 @@ impl Store {
     ///
     /// # Errors
     /// What `write` returned (nothing is stored then), `Gone`, or `CommitUnknown`.
-    pub fn write<T>(&self, write: impl FnOnce(&mut Batch) -> Result<(T, Commit), Error>) -> Result<T, Error> {
+    pub fn write<T>(
+        &self,
+        write: impl FnOnce(&mut Batch) -> Result<(T, CommitNeed), StoreError>,
+    ) -> Result<T, StoreError> {
         self.expect_in_place()?;
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
+        let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(StoreError::Reopening)?;
         let mut transaction = database.begin_write().inspect_err(|error| self.heed(error))?;
         transaction.durable(self.quick_repair())?;
         let outcome = {
             let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
             match write(&mut batch) {
-                Ok((value, Commit::Yes)) => {
-                    batch.finish().map(|()| (value, Commit::Yes)).inspect_err(|error| self.heed(error))
+                Ok((value, CommitNeed::Yes)) => {
+                    batch.finish().map(|()| (value, CommitNeed::Yes)).inspect_err(|error| self.heed(error))
                 }
                 outcome => outcome,
             }
         };
         match outcome {
-            Ok((value, Commit::Yes)) => {
+            Ok((value, CommitNeed::Yes)) => {
                 transaction.commit().map_err(|error| {
                     self.heed(&error);
                     self.distrust();
-                    Error::CommitUnknown(error.to_string())
+                    StoreError::CommitUnknown(error.to_string())
                 })?;
                 drop(guard);
                 self.forget_reader();
                 // In a file that went away meanwhile nobody would find it again.
-                self.expect_in_place().map_err(|gone| Error::CommitUnknown(gone.to_string()))?;
+                self.expect_in_place().map_err(|gone| StoreError::CommitUnknown(gone.to_string()))?;
                 Ok(value)
             }
-            Ok((value, Commit::No)) => {
+            Ok((value, CommitNeed::No)) => {
                 transaction.abort()?;
                 Ok(value)
             }
             Err(error) => {
                 // Opening it again walks the file, and damage would keep it closed: only where redb cannot give the transaction up.
-                if let Err(error @ Error::Damaged(_)) = transaction.abort() {
+                if let Err(error @ StoreError::Damaged(_)) = transaction.abort() {
                     self.heed(&error);
                 }
                 Err(error)
@@ -295,8 +299,8 @@ impl Store {
     ///
     /// # Errors
     /// `Gone`, from the first time on for ever.
-    pub fn expect_in_place(&self) -> Result<(), Error> {
-        if self.options.medium.is_in_place(&self.path) { Ok(()) } else { Err(Error::Gone) }
+    pub fn expect_in_place(&self) -> Result<(), StoreError> {
+        if self.options.medium.is_in_place(&self.path) { Ok(()) } else { Err(StoreError::Gone) }
     }
 
     /// Whether the file was found to be another one, or none. Asks nobody.
@@ -316,7 +320,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be opened. Where it can be opened aside, reads go on; nothing is written until this succeeds.
-    pub fn reopen(&self) -> Result<Stands, Error> {
+    pub fn reopen(&self) -> Result<Stands, StoreError> {
         self.distrust();
         self.expect_in_place()?;
         let whole = self.expect_whole();
@@ -332,16 +336,16 @@ impl Store {
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        let open = || -> Result<_, Error> {
+        let open = || -> Result<_, StoreError> {
             whole?;
             self.options.medium.prove_room(&self.path)?;
-            let database = self.options.open(&self.path, Way::Write)?;
+            let database = self.options.open(&self.path, OpenMode::Write)?;
             Ok((Stands::read(&database)?, database))
         };
         let opened = open();
         let (stands, database) = match opened {
             Ok((stands, database)) => (Ok(stands), Some(database)),
-            Err(error) => (Err(error), self.options.open(&self.path, Way::Aside).ok()),
+            Err(error) => (Err(error), self.options.open(&self.path, OpenMode::Aside).ok()),
         };
         self.is_aside.store(stands.is_err(), Ordering::Release);
         *guard = database;
@@ -360,8 +364,8 @@ impl Store {
     }
 
     /// Damage that a commit met will be met by the next one.
-    fn heed(&self, error: &Error) {
-        if let Error::Damaged(_) = error {
+    fn heed(&self, error: &StoreError) {
+        if let StoreError::Damaged(_) = error {
             self.is_damaged.store(true, Ordering::Release);
             self.distrust();
         }
@@ -378,9 +382,9 @@ impl Store {
     }
 
     /// After a commit met damage: whether every page is as it was written.
-    fn expect_whole(&self) -> Result<(), Error> {
+    fn expect_whole(&self) -> Result<(), StoreError> {
         let problem = if self.is_damaged() { Pages::damage_of_all(&self.path)? } else { None };
-        problem.map_or(Ok(()), |problem| Err(Error::Damaged(problem)))
+        problem.map_or(Ok(()), |problem| Err(StoreError::Damaged(problem)))
     }
 
     /// Whether the database is to be opened again.
@@ -412,7 +416,7 @@ impl Store {
 
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Commit {
+pub enum CommitNeed {
     Yes,
     No,
 }

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use super::log::{Log, ReadOnlyTable};
-use super::medium::{Medium, Way};
-use super::position::{Position, position, stored_classes, stored_counters};
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, migration};
-use crate::{Names, Purpose};
+use super::medium::{OpenMode, StoreMedium};
+use super::position::{StorePosition, position, stored_classes, stored_counters};
+use super::{
+    CHANGE, CLASS, COUNTER, DICTIONARY, FORMAT, META, StoreError, StoreOptions, TIME, VERSION, body, migration,
+};
+use crate::{FolderNames, FolderPurpose};
 use certificate::Id;
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenedStore {
     /// Made at the first start; copies of the folder share it.
     pub uuid: String,
     /// Made anew by a restore.
@@ -20,7 +22,7 @@ pub struct Opened {
     pub seal_key: [u8; 32],
     /// The format it was migrated from, where it was just now.
     pub migrated: Option<u32>,
-    pub position: Position,
+    pub position: StorePosition,
     /// Stored classes in the order of their numbers, from 0.
     pub classes: Vec<Vec<u8>>,
     /// Current certificates by class number.
@@ -31,20 +33,20 @@ pub struct Opened {
 ///
 /// # Errors
 /// `InUse`.
-pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), Error> {
-    Medium::default().lock_folder(folder, looks).map(drop)
+pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), StoreError> {
+    StoreMedium::default().lock_folder(folder, looks).map(drop)
 }
 
 /// Opens a log that was looked at before: what the first look made of it in memory is made again.
-pub(super) fn look_again(path: &Path, options: &Options) -> Result<Log, Error> {
-    let log = options.open(path, Way::Look)?;
+pub(super) fn look_again(path: &Path, options: &StoreOptions) -> Result<Log, StoreError> {
+    let log = options.open(path, OpenMode::Look)?;
     first_look(&log, None, options)?;
     Ok(log)
 }
 
 /// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
 /// earlier format is copied to `copied` first, where there is such a path.
-pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
+pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &StoreOptions) -> Result<OpenedStore, StoreError> {
     let names = &options.names;
     let fresh = match log.begin_read()?.find_table(META)? {
         Some(meta) => meta.get("format")?.is_none(),
@@ -61,10 +63,10 @@ pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &Options) ->
     let transaction = log.begin_read()?;
     let meta = transaction.open_table(META)?;
     let seal_key = meta.get("seal-key")?.and_then(|key| key.value().try_into().ok());
-    Ok(Opened {
+    Ok(OpenedStore {
         uuid: meta_text(&meta, "store")?,
         epoch: meta_text(&meta, "epoch")?,
-        seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
+        seal_key: seal_key.ok_or_else(|| StoreError::Damaged("the key of sealed links is missing".into()))?,
         migrated,
         position: position(log)?,
         classes: stored_classes(log)?,
@@ -72,7 +74,7 @@ pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &Options) ->
     })
 }
 
-fn make(log: &Log, names: &Names) -> Result<(), Error> {
+fn make(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
     let transaction = log.begin_write()?;
     {
         transaction.open_table(VERSION)?;
@@ -83,7 +85,7 @@ fn make(log: &Log, names: &Names) -> Result<(), Error> {
         transaction.open_table(DICTIONARY)?;
         let mut meta = transaction.open_table(META)?;
         let mut seal_key = [0; 32];
-        aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| Error::Io("no random numbers".into()))?;
+        aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| StoreError::Io("no random numbers".into()))?;
         meta.insert("format", FORMAT.to_le_bytes().as_slice())?;
         meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes())?;
         meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes())?;
@@ -96,24 +98,24 @@ fn make(log: &Log, names: &Names) -> Result<(), Error> {
     transaction.commit()
 }
 
-fn check_names(log: &Log, names: &Names) -> Result<(), Error> {
+fn check_names(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
     let meta = log.begin_read()?.open_table(META)?;
     for (name, wanted) in &names.0 {
         let key = format!("name.{name}");
-        let unrecorded = Names::UNRECORDED.iter().find(|(later, _)| later == name);
+        let unrecorded = FolderNames::UNRECORDED.iter().find(|(later, _)| later == name);
         let stored = match unrecorded.filter(|_| matches!(meta.get(key.as_str()), Ok(None))) {
             Some((_, value)) => (*value).to_owned(),
             None => meta_text(&meta, &key)?,
         };
         if stored != *wanted {
-            return Err(Error::OtherNames { name: name.clone(), stored, wanted: wanted.clone() });
+            return Err(StoreError::OtherNames { name: name.clone(), stored, wanted: wanted.clone() });
         }
     }
     Ok(())
 }
 
 /// Adds the names that are settings since a later release than the one that made the store.
-fn record_names(log: &Log, names: &Names) -> Result<(), Error> {
+fn record_names(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
     let meta = log.begin_read()?.open_table(META)?;
     for (name, value) in &names.0 {
         let key = format!("name.{name}");
@@ -127,7 +129,7 @@ fn record_names(log: &Log, names: &Names) -> Result<(), Error> {
 }
 
 /// Writes down what the folder is for, or refuses one that is for something else.
-fn claim(log: &Log, purpose: Purpose) -> Result<(), Error> {
+fn claim(log: &Log, purpose: FolderPurpose) -> Result<(), StoreError> {
     let stored = log.begin_read()?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
     match stored {
         None => {
@@ -137,7 +139,7 @@ fn claim(log: &Log, purpose: Purpose) -> Result<(), Error> {
         }
         Some(stored) => match purpose_of(&stored)? {
             stored if stored == purpose => Ok(()),
-            stored => Err(Error::OtherPurpose(stored)),
+            stored => Err(StoreError::OtherPurpose(stored)),
         },
     }
 }
@@ -146,17 +148,18 @@ fn claim(log: &Log, purpose: Purpose) -> Result<(), Error> {
 pub(super) const PURPOSE: &str = "purpose";
 
 /// What stands there.
-pub(super) fn purpose_of(stored: &[u8]) -> Result<Purpose, Error> {
-    Purpose::named(stored).ok_or_else(|| Error::Damaged(format!("'{PURPOSE}' is neither developer nor service")))
+pub(super) fn purpose_of(stored: &[u8]) -> Result<FolderPurpose, StoreError> {
+    FolderPurpose::named(stored)
+        .ok_or_else(|| StoreError::Damaged(format!("'{PURPOSE}' is neither developer nor service")))
 }
 
-fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
-    let value = meta.get(key)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
-    String::from_utf8(value.value().to_vec()).map_err(|_| Error::Damaged(format!("'{key}' is not text")))
+fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, StoreError> {
+    let value = meta.get(key)?.ok_or_else(|| StoreError::Damaged(format!("'{key}' is missing")))?;
+    String::from_utf8(value.value().to_vec()).map_err(|_| StoreError::Damaged(format!("'{key}' is not text")))
 }
 
 /// A release with a better dictionary adds it; bodies written with older ones keep theirs.
-fn add_shipped_dictionary(log: &Log) -> Result<(), Error> {
+fn add_shipped_dictionary(log: &Log) -> Result<(), StoreError> {
     let table = log.begin_read()?.open_table(DICTIONARY)?;
     let newest = table.last()?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
     if newest.is_some_and(|(_, shipped)| shipped) {

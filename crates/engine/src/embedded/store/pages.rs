@@ -13,9 +13,9 @@ use std::path::Path;
 use redb::{Key, TableDefinition, TableHandle, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Error, Holder};
-use page::{Branch, Page, u32_at, u64_at, u128_at};
-pub use page::{Leaf, Shape};
+use super::{FolderHolder, StoreError};
+use page::{Branch, StorePage, u32_at, u64_at, u128_at};
+pub use page::{Leaf, PageWidths};
 
 /// Bytes of the file's header with both commit slots; it fills the first page.
 const HEADER_BYTES: usize = 320;
@@ -44,14 +44,14 @@ pub struct Pages {
     /// Pages of each region before its data, and in all.
     region: (u64, u64),
     /// The commits that the header names; the one that counts first.
-    roots: Vec<Commit>,
+    roots: Vec<CommitRoots>,
     /// What is wrong with the header.
     header: Vec<String>,
 }
 
 /// The tables of a commit, by the roots of their lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Commit {
+pub struct CommitRoots {
     user: Option<Tree>,
     /// redb's own, which say what pages are free.
     system: Option<Tree>,
@@ -62,20 +62,20 @@ pub struct Commit {
 pub struct Tree {
     page: u64,
     checksum: u128,
-    shape: Shape,
+    shape: PageWidths,
     /// Rows that it should have.
     pub rows: u64,
 }
 
 /// What a walk meets: a leaf with the offset of its page, or a page that cannot be read.
-pub enum Met<'p> {
+pub enum WalkEvent<'p> {
     Leaf(u64, Leaf<'p>),
-    Damaged(Lost),
+    Damaged(UnreadablePage),
 }
 
 /// A page that cannot be read, with everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct UnreadablePage {
     pub problem: String,
     /// Its keys sort above this one; none at the beginning of the table.
     pub above: Option<Vec<u8>>,
@@ -85,7 +85,7 @@ pub struct Lost {
 
 /// Where a walk is.
 #[derive(Clone, Copy)]
-struct Position<'k> {
+struct WalkPosition<'k> {
     page: u64,
     checksum: u128,
     depth: usize,
@@ -98,9 +98,9 @@ impl Pages {
     ///
     /// # Errors
     /// `InUse` while a server has it; `Io` when it cannot be read.
-    pub fn open(path: &Path) -> Result<Pages, Error> {
+    pub fn open(path: &Path) -> Result<Pages, StoreError> {
         let file = super::backend::readable(path).map_err(|error| match error {
-            redb::DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
+            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(path.parent().and_then(FolderHolder::of)),
             error => error.into(),
         })?;
         Pages::of(file)
@@ -110,12 +110,12 @@ impl Pages {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn of(file: File) -> Result<Pages, Error> {
+    pub fn of(file: File) -> Result<Pages, StoreError> {
         let (mut pages, was_closed) = Pages::by_header(file)?;
         // After a kill redb takes the commit before where the last one was not written to its end.
         let is_torn = !was_closed && pages.roots.len() == 2 && {
             let mut has_lost = false;
-            pages.walk_all(pages.roots[0], &mut |_, met| has_lost |= matches!(met, Met::Damaged(_)));
+            pages.walk_all(pages.roots[0], &mut |_, met| has_lost |= matches!(met, WalkEvent::Damaged(_)));
             has_lost
         };
         if is_torn {
@@ -131,7 +131,7 @@ impl Pages {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn damage_before_opening(path: &Path) -> Result<Option<String>, Error> {
+    pub fn damage_before_opening(path: &Path) -> Result<Option<String>, StoreError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
@@ -139,11 +139,11 @@ impl Pages {
         let (pages, was_closed) = Pages::by_header(file)?;
         let Some(commit) = pages.roots.first().filter(|_| was_closed) else { return Ok(None) };
         let mut problem = None;
-        let mut tell = |lost: Lost| problem = Some(lost.problem);
+        let mut tell = |lost: UnreadablePage| problem = Some(lost.problem);
         let own = commit.system.map(|root| pages.listed(root, &mut tell));
         for (_, tree) in own.unwrap_or_default() {
             pages.walk(tree, &mut |met| {
-                if let Met::Damaged(lost) = met {
+                if let WalkEvent::Damaged(lost) = met {
                     tell(lost);
                 }
             });
@@ -165,7 +165,7 @@ impl Pages {
         path: &Path,
         table: TableDefinition<K, V>,
         keys: [K::SelfType<'_>; 2],
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, StoreError> {
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
@@ -200,12 +200,12 @@ impl Pages {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn damage_of_all(path: &Path) -> Result<Option<String>, Error> {
+    pub fn damage_of_all(path: &Path) -> Result<Option<String>, StoreError> {
         let (pages, _) = Pages::by_header(File::open(path)?)?;
         let mut problem = pages.header.first().cloned();
         if let Some(commit) = pages.commits().next() {
             pages.walk_all(commit, &mut |table, met| {
-                if let Met::Damaged(lost) = met {
+                if let WalkEvent::Damaged(lost) = met {
                     problem.get_or_insert_with(|| format!("{table}: {}", lost.problem));
                 }
             });
@@ -214,7 +214,7 @@ impl Pages {
     }
 
     /// The file as its header describes it, and whether it was closed in order.
-    fn by_header(file: File) -> Result<(Pages, bool), Error> {
+    fn by_header(file: File) -> Result<(Pages, bool), StoreError> {
         let bytes = file.metadata()?.len();
         let mut pages =
             Pages { file, bytes, page_bytes: PAGE_BYTES, region: (0, u64::MAX), roots: Vec::new(), header: Vec::new() };
@@ -252,10 +252,10 @@ impl Pages {
                 continue;
             }
             let root = |is_there: usize, at: usize| {
-                let tree = Tree::read(&slot_bytes[at..at + 32], Shape { key: None, value: None });
+                let tree = Tree::read(&slot_bytes[at..at + 32], PageWidths { key: None, value: None });
                 tree.filter(|_| slot_bytes[is_there] != 0)
             };
-            self.roots.push(Commit { user: root(1, 8), system: root(2, 40) });
+            self.roots.push(CommitRoots { user: root(1, 8), system: root(2, 40) });
         }
         state & RECOVERY_BIT == 0
     }
@@ -266,25 +266,25 @@ impl Pages {
     }
 
     /// The commits that the header names, as [`tables`](Self::tables) takes them; the one that counts first.
-    pub fn commits(&self) -> impl Iterator<Item = Commit> {
+    pub fn commits(&self) -> impl Iterator<Item = CommitRoots> {
         self.roots.iter().copied()
     }
 
     /// The tables of a commit; `lost` is told what of the table of tables cannot be read.
-    pub fn tables(&self, commit: Commit, lost: &mut dyn FnMut(Lost)) -> Vec<(String, Tree)> {
+    pub fn tables(&self, commit: CommitRoots, lost: &mut dyn FnMut(UnreadablePage)) -> Vec<(String, Tree)> {
         commit.user.map_or_else(Vec::new, |root| self.listed(root, lost))
     }
 
-    fn listed(&self, root: Tree, lost: &mut dyn FnMut(Lost)) -> Vec<(String, Tree)> {
+    fn listed(&self, root: Tree, lost: &mut dyn FnMut(UnreadablePage)) -> Vec<(String, Tree)> {
         let mut tables = Vec::new();
         self.walk(root, &mut |met| match met {
-            Met::Damaged(damage) => lost(damage),
-            Met::Leaf(_, leaf) => tables.extend(leaf.rows().filter_map(|(name, definition)| {
+            WalkEvent::Damaged(damage) => lost(damage),
+            WalkEvent::Leaf(_, leaf) => tables.extend(leaf.rows().filter_map(|(name, definition)| {
                 let name = String::from_utf8(name.to_vec()).ok()?;
                 let has_rows = *definition.get(9)? != 0;
                 let width =
                     |at: usize| Some((*definition.get(at)? != 0).then_some(u32_at(definition, at + 1)? as usize));
-                let shape = Shape { key: width(42)?, value: width(47)? };
+                let shape = PageWidths { key: width(42)?, value: width(47)? };
                 let tree = Tree::read(definition.get(10..42)?, shape)?;
                 has_rows.then_some((name, Tree { rows: u64_at(definition, 1)?, ..tree }))
             })),
@@ -293,59 +293,65 @@ impl Pages {
     }
 
     /// Walks the leaves of a tree in the order of their keys; what cannot be read is met as well, and the walk goes on behind it.
-    pub fn walk(&self, tree: Tree, each: &mut dyn FnMut(Met)) {
-        let at = Position { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
+    pub fn walk(&self, tree: Tree, each: &mut dyn FnMut(WalkEvent)) {
+        let at = WalkPosition { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
         self.descend(tree.shape, at, each);
     }
 
     /// Walks the table of tables of a commit, and every table of it, by name; redb's own tables all have the name `file`.
-    pub fn walk_all(&self, commit: Commit, each: &mut dyn FnMut(&str, Met)) {
+    pub fn walk_all(&self, commit: CommitRoots, each: &mut dyn FnMut(&str, WalkEvent)) {
         for (root, own) in [(commit.user, None), (commit.system, Some("file"))] {
             let Some(root) = root else { continue };
-            let tables = self.listed(root, &mut |lost| each(own.unwrap_or("table of tables"), Met::Damaged(lost)));
+            let tables =
+                self.listed(root, &mut |lost| each(own.unwrap_or("table of tables"), WalkEvent::Damaged(lost)));
             for (name, tree) in tables {
                 self.walk(tree, &mut |met| each(own.unwrap_or(&name), met));
             }
         }
     }
 
-    fn descend(&self, shape: Shape, at: Position, each: &mut dyn FnMut(Met)) {
+    fn descend(&self, shape: PageWidths, at: WalkPosition, each: &mut dyn FnMut(WalkEvent)) {
         let mut memory = Vec::new();
         match self.checked(shape, at, &mut memory) {
-            Err(lost) => each(Met::Damaged(lost)),
-            Ok((offset, Page::Leaf(leaf))) => each(Met::Leaf(offset, leaf)),
-            Ok((_, Page::Branch(branch))) => self.children(shape, at, &branch, each),
+            Err(lost) => each(WalkEvent::Damaged(lost)),
+            Ok((offset, StorePage::Leaf(leaf))) => each(WalkEvent::Leaf(offset, leaf)),
+            Ok((_, StorePage::Branch(branch))) => self.children(shape, at, &branch, each),
         }
     }
 
     /// Reads the pages from the root of a tree to one leaf; `choose` names the child of each branch.
-    fn down(&self, tree: Tree, choose: impl Fn(&Branch) -> usize) -> Result<(), Lost> {
-        let mut at = Position { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
+    fn down(&self, tree: Tree, choose: impl Fn(&Branch) -> usize) -> Result<(), UnreadablePage> {
+        let mut at = WalkPosition { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
         let mut memory = Vec::new();
-        while let (_, Page::Branch(branch)) = self.checked(tree.shape, at, &mut memory)? {
+        while let (_, StorePage::Branch(branch)) = self.checked(tree.shape, at, &mut memory)? {
             let Some((page, checksum)) = branch.child(choose(&branch)) else { break };
-            at = Position { page, checksum, depth: at.depth + 1, ..at };
+            at = WalkPosition { page, checksum, depth: at.depth + 1, ..at };
         }
         Ok(())
     }
 
     /// Offset and content of a page that has its checksum; `memory` is what it is read into.
-    fn checked<'m>(&self, shape: Shape, at: Position, memory: &'m mut Vec<u8>) -> Result<(u64, Page<'m>), Lost> {
+    fn checked<'m>(
+        &self,
+        shape: PageWidths,
+        at: WalkPosition,
+        memory: &'m mut Vec<u8>,
+    ) -> Result<(u64, StorePage<'m>), UnreadablePage> {
         let (offset, bytes) = self.page(at.page).map_err(|problem| at.lost(problem))?;
         *memory = bytes;
-        match Page::read(memory, shape).filter(|_| at.depth < DEPTH_MAX) {
+        match StorePage::read(memory, shape).filter(|_| at.depth < DEPTH_MAX) {
             Some((page, checked)) if xxh3_128(checked) == at.checksum => Ok((offset, page)),
             Some(_) => Err(at.lost(format!("the page at byte {offset} does not have its checksum"))),
             None => Err(at.lost(format!("the page at byte {offset} is no page of a table"))),
         }
     }
 
-    fn children(&self, shape: Shape, at: Position, branch: &Branch, each: &mut dyn FnMut(Met)) {
+    fn children(&self, shape: PageWidths, at: WalkPosition, branch: &Branch, each: &mut dyn FnMut(WalkEvent)) {
         for child in 0..=branch.keys {
             let (Some((page, checksum)), depth) = (branch.child(child), at.depth + 1) else { continue };
             let above = child.checked_sub(1).and_then(|before| branch.key(before)).or(at.above);
             let up_to = branch.key(child).or(at.up_to);
-            self.descend(shape, Position { page, checksum, depth, above, up_to }, each);
+            self.descend(shape, WalkPosition { page, checksum, depth, above, up_to }, each);
         }
     }
 
@@ -372,7 +378,7 @@ impl Pages {
 
     /// Leaves of a shape wherever they seem to lie in the file, of pages that are in use or not. Their checksums are not known: whoever takes
     /// a row must know it by itself. `each` gets the offset of the page.
-    pub fn scan(&self, shape: Shape, each: &mut dyn FnMut(u64, &Leaf)) {
+    pub fn scan(&self, shape: PageWidths, each: &mut dyn FnMut(u64, &Leaf)) {
         for offset in (self.page_bytes..self.bytes).step_by(self.page_bytes as usize) {
             if let Some(memory) = self.leaf_at(offset, shape)
                 && let Some(leaf) = Leaf::read(&memory, shape)
@@ -383,13 +389,13 @@ impl Pages {
     }
 
     /// Rows of a table of fixed widths that the file has room for.
-    pub fn rows_max(&self, shape: Shape) -> u64 {
+    pub fn rows_max(&self, shape: PageWidths) -> u64 {
         let row = shape.key.unwrap_or(1) + shape.value.unwrap_or(1);
         self.bytes / row as u64
     }
 
     /// The bytes of what seems to be a leaf: a page, or as many as its values say.
-    pub fn leaf_at(&self, offset: u64, shape: Shape) -> Option<Vec<u8>> {
+    pub fn leaf_at(&self, offset: u64, shape: PageWidths) -> Option<Vec<u8>> {
         let memory = self.bytes_at(offset, self.page_bytes.min(self.bytes.checked_sub(offset)?)).ok()?;
         let end = Leaf::end(&memory, shape)? as u64;
         match end <= memory.len() as u64 {
@@ -400,16 +406,16 @@ impl Pages {
     }
 }
 
-impl Position<'_> {
-    fn lost(&self, problem: String) -> Lost {
+impl WalkPosition<'_> {
+    fn lost(&self, problem: String) -> UnreadablePage {
         let owned = |key: Option<&[u8]>| key.map(<[u8]>::to_vec);
-        Lost { problem, above: owned(self.above), up_to: owned(self.up_to) }
+        UnreadablePage { problem, above: owned(self.above), up_to: owned(self.up_to) }
     }
 }
 
 impl Tree {
     /// Page number, checksum and number of rows, as slots and definitions of tables have them.
-    fn read(bytes: &[u8], shape: Shape) -> Option<Tree> {
+    fn read(bytes: &[u8], shape: PageWidths) -> Option<Tree> {
         Some(Tree { page: u64_at(bytes, 0)?, checksum: u128_at(bytes, 8)?, shape, rows: u64_at(bytes, 24)? })
     }
 }

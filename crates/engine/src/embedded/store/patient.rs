@@ -9,29 +9,29 @@ pub mod record;
 
 use redb::TableDefinition;
 
-use super::log::{Guard, ReadTransaction, WriteTransaction, WrittenTable};
+use super::log::{PageGuard, ReadTransaction, WriteTransaction, WrittenTable};
 use super::newest::newest;
-use super::{Error, META, MayBeOpen, opened};
+use super::{META, MayBeOpen, StoreError, opened};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
-use change::Log;
+use change::PatientChangeTable;
 pub use copied::{Copied, CopiedPatient, insert_copied};
-use record::Record;
+use record::PatientRecord;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
 type Identifiers = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
-type Born = TableDefinition<'static, (i32, u64), (i32, u8, i64)>;
-type Links = TableDefinition<'static, u64, &'static [u8]>;
+type BirthTable = TableDefinition<'static, (i32, u64), (i32, u8, i64)>;
+type LinkTable = TableDefinition<'static, u64, &'static [u8]>;
 
 /// Id and version to record.
 pub(super) const PATIENT: Versions = TableDefinition::new("patient");
 /// Value, system and id of current versions.
 pub(super) const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
 /// First day of the birth date and id to its last day, flags and stamp, of current versions.
-pub(super) const BORN: Born = TableDefinition::new("patient_born");
+pub(super) const BORN: BirthTable = TableDefinition::new("patient_born");
 /// Id to the ids that its current version links to.
-pub(super) const LINK: Links = TableDefinition::new("patient_link");
+pub(super) const LINK: LinkTable = TableDefinition::new("patient_link");
 
 /// Name in `meta` of the least id that a new patient may get.
 const NEXT_ID: &str = "next-patient-id";
@@ -43,7 +43,7 @@ const ACTIVE: u8 = 1;
 const DECEASED: u8 = 2;
 
 /// What a batch of patients did.
-pub struct Done {
+pub struct PatientBatchResult {
     /// What became of each write, in their order.
     pub written: Vec<PatientWritten>,
     /// Links of the new versions, where they have or had some, in the order they were made.
@@ -55,49 +55,49 @@ pub fn write(
     transaction: &WriteTransaction,
     writes: &[PatientWrite],
     mut stamp: impl FnMut() -> Stamp,
-) -> Result<Done, Error> {
+) -> Result<PatientBatchResult, StoreError> {
     let next_id =
         transaction.open_table(META)?.get(NEXT_ID)?.map(|next| next.value().try_into().map(u64::from_le_bytes));
-    let next_id = next_id.transpose().map_err(|_| Error::Damaged(format!("'{NEXT_ID}' is no number")))?;
-    let mut tables = Tables::open(transaction, next_id.unwrap_or(1))?;
+    let next_id = next_id.transpose().map_err(|_| StoreError::Damaged(format!("'{NEXT_ID}' is no number")))?;
+    let mut tables = WrittenPatientTables::open(transaction, next_id.unwrap_or(1))?;
     let written = writes.iter().map(|write| tables.write(write, &mut stamp)).collect::<Result<Vec<_>, _>>()?;
     let (moved, links) = (tables.next_id, tables.links_changed);
     if next_id != Some(moved) {
         let mut meta = transaction.open_table(META)?;
         meta.insert(NEXT_ID, moved.to_le_bytes().as_slice())?;
     }
-    Ok(Done { written, links })
+    Ok(PatientBatchResult { written, links })
 }
 
-struct Tables<'t> {
+struct WrittenPatientTables<'t> {
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
     identifiers: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
     born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
     links: WrittenTable<'t, u64, &'static [u8]>,
-    log: Log<'t>,
+    log: PatientChangeTable<'t>,
     next_id: u64,
     links_changed: Vec<(Id, Vec<Id>)>,
 }
 
-impl<'t> Tables<'t> {
-    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<Tables<'t>, Error> {
-        Ok(Tables {
+impl<'t> WrittenPatientTables<'t> {
+    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<WrittenPatientTables<'t>, StoreError> {
+        Ok(WrittenPatientTables {
             versions: transaction.open_table(PATIENT)?,
             identifiers: transaction.open_table(IDENTIFIER)?,
             born: transaction.open_table(BORN)?,
             links: transaction.open_table(LINK)?,
-            log: Log::open(transaction)?,
+            log: PatientChangeTable::open(transaction)?,
             next_id,
             links_changed: Vec::new(),
         })
     }
 
-    fn write(&mut self, write: &PatientWrite, stamp: &mut impl FnMut() -> Stamp) -> Result<PatientWritten, Error> {
+    fn write(&mut self, write: &PatientWrite, stamp: &mut impl FnMut() -> Stamp) -> Result<PatientWritten, StoreError> {
         if let Some((system, value)) = &write.unless
             && let Some(id) = self.first_with(system, value)?
         {
             let version = newest(&self.versions, id, |version, _| version)?;
-            let version = version.ok_or_else(|| Error::Damaged(format!("Patient/{id} has lost its versions")))?;
+            let version = version.ok_or_else(|| StoreError::Damaged(format!("Patient/{id} has lost its versions")))?;
             return Ok(PatientWritten::ThereAlready(id, version));
         }
         let before = match write.id {
@@ -106,7 +106,7 @@ impl<'t> Tables<'t> {
         };
         let id = match write.id {
             Some(id) => id,
-            None => Id::new(self.next_id).ok_or_else(|| Error::Damaged(format!("'{NEXT_ID}' is 0")))?,
+            None => Id::new(self.next_id).ok_or_else(|| StoreError::Damaged(format!("'{NEXT_ID}' is 0")))?,
         };
         if let Some(before) = &before {
             if before.is_same {
@@ -132,21 +132,21 @@ impl<'t> Tables<'t> {
     }
 
     /// The version that a write would replace.
-    fn before(&self, id: Id, tail: &[u8]) -> Result<Option<Before>, Error> {
-        let read = |version, bytes: &[u8]| -> Result<Before, Error> {
-            let record = Record::read(id, version, bytes)?;
-            Ok(Before { version, stamp: record.stamp, facts: record.facts()?, is_same: record.tail == tail })
+    fn before(&self, id: Id, tail: &[u8]) -> Result<Option<PreviousPatient>, StoreError> {
+        let read = |version, bytes: &[u8]| -> Result<PreviousPatient, StoreError> {
+            let record = PatientRecord::read(id, version, bytes)?;
+            Ok(PreviousPatient { version, stamp: record.stamp, facts: record.facts()?, is_same: record.tail == tail })
         };
         newest(&self.versions, id, read)?.transpose()
     }
 
-    fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, Error> {
+    fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, StoreError> {
         let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
         rows.next().transpose()?.map(|(key, _)| id_of(key.value().2)).transpose()
     }
 
     /// The first other patient with an identifier.
-    fn other_with(&self, system: &str, value: &str, own: Id) -> Result<Option<Id>, Error> {
+    fn other_with(&self, system: &str, value: &str, own: Id) -> Result<Option<Id>, StoreError> {
         let rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
         for row in rows.take(2) {
             let id = id_of(row?.0.value().2)?;
@@ -157,7 +157,7 @@ impl<'t> Tables<'t> {
         Ok(None)
     }
 
-    fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), Error> {
+    fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), StoreError> {
         for (system, value) in &facts.identifiers {
             self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ())?;
         }
@@ -169,7 +169,7 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), Error> {
+    fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), StoreError> {
         for (system, value) in &facts.identifiers {
             self.identifiers.remove((value.as_str(), system.as_str(), id.get()))?;
         }
@@ -179,7 +179,7 @@ impl<'t> Tables<'t> {
     }
 }
 
-struct Before {
+struct PreviousPatient {
     version: Version,
     stamp: Stamp,
     facts: PatientFacts,
@@ -188,22 +188,22 @@ struct Before {
 
 /// The tables at one moment, each opened when it is asked for first: certificates do without.
 #[derive(Default)]
-pub struct Readable {
+pub struct PatientTables {
     versions: MayBeOpen<(u64, u32), &'static [u8]>,
     identifiers: MayBeOpen<(&'static str, &'static str, u64), ()>,
     born: MayBeOpen<(i32, u64), (i32, u8, i64)>,
 }
 
-impl Readable {
+impl PatientTables {
     /// The newest version of a patient.
     pub fn newest<T>(
         &self,
         transaction: &ReadTransaction,
         id: Id,
-        read: impl FnOnce(Version, Record) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(Version, PatientRecord) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
-        let read = |version, bytes: &[u8]| read(version, Record::read(id, version, bytes)?);
+        let read = |version, bytes: &[u8]| read(version, PatientRecord::read(id, version, bytes)?);
         newest(versions, id, read)?.transpose()
     }
 
@@ -214,7 +214,7 @@ impl Readable {
         id: Id,
         version: Version,
         read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, StoreError> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
         Ok(versions.get((id.get(), version.get()))?.map(|bytes| read(bytes.value())))
     }
@@ -225,11 +225,11 @@ impl Readable {
         transaction: &ReadTransaction,
         id: Id,
         version: Version,
-        read: impl FnOnce(Record) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(PatientRecord) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
         let found = versions.get((id.get(), version.get()))?;
-        found.map(|bytes| read(Record::read(id, version, bytes.value())?)).transpose()
+        found.map(|bytes| read(PatientRecord::read(id, version, bytes.value())?)).transpose()
     }
 
     /// All versions of a patient, newest first.
@@ -237,20 +237,20 @@ impl Readable {
         &self,
         transaction: &ReadTransaction,
         id: Id,
-        mut read: impl FnMut(Version, Record) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
+        mut read: impl FnMut(Version, PatientRecord) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(Vec::new()) };
         let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX))?.rev();
         rows.map(|row| {
             let (key, bytes) = row?;
             let version = Version::new(key.value().1).expect("the range begins at version 1");
-            read(version, Record::read(id, version, bytes.value())?)
+            read(version, PatientRecord::read(id, version, bytes.value())?)
         })
         .collect()
     }
 
     /// Current patients with an identifier of this value: system and id, in their order.
-    pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, Error> {
+    pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
         let Some(identifiers) = opened(&self.identifiers, transaction, IDENTIFIER)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for row in identifiers.range((value, "", 0)..)? {
@@ -271,7 +271,7 @@ impl Readable {
         from: i32,
         to: i32,
         max: usize,
-    ) -> Result<Option<Vec<PatientLine>>, Error> {
+    ) -> Result<Option<Vec<PatientLine>>, StoreError> {
         let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
         // A birth date that begins before `from` may reach into it.
         let first = from.saturating_sub(BIRTH_DATE_DAYS_MAX).max(UNKNOWN + 1);
@@ -286,25 +286,25 @@ impl Readable {
     }
 
     /// All patients: those without a birth date first, then as [`born`](Self::born).
-    pub fn all(&self, transaction: &ReadTransaction, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+    pub fn all(&self, transaction: &ReadTransaction, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
         bounded(born.iter()?.map(line), max)
     }
 
     /// Number of patients.
-    pub fn count(&self, transaction: &ReadTransaction) -> Result<u64, Error> {
+    pub fn count(&self, transaction: &ReadTransaction) -> Result<u64, StoreError> {
         // Each has one line.
         opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len())
     }
 }
 
 /// Links of all current patients that have some.
-pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error> {
+pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, StoreError> {
     let Some(links) = transaction.find_table(LINK)? else { return Ok(Vec::new()) };
     let rows = links.iter()?;
     let read = |id: Id, bytes: &[u8]| {
         let links = record::links(bytes);
-        links.ok_or_else(|| Error::Damaged(format!("the links of Patient/{id} are not readable")))
+        links.ok_or_else(|| StoreError::Damaged(format!("the links of Patient/{id} are not readable")))
     };
     rows.map(|row| {
         let (key, bytes) = row?;
@@ -333,9 +333,9 @@ impl BornRow {
 }
 
 /// A row of the table of birth dates where it lies.
-type BornLying<'a> = (Guard<'a, (i32, u64)>, Guard<'a, (i32, u8, i64)>);
+type BornLying<'a> = (PageGuard<'a, (i32, u64)>, PageGuard<'a, (i32, u8, i64)>);
 
-fn line(row: Result<BornLying, Error>) -> Result<PatientLine, Error> {
+fn line(row: Result<BornLying, StoreError>) -> Result<PatientLine, StoreError> {
     let (key, value) = row?;
     let ((first, id), (last, flags, milliseconds)) = (key.value(), value.value());
     Ok(PatientLine {
@@ -349,9 +349,9 @@ fn line(row: Result<BornLying, Error>) -> Result<PatientLine, Error> {
 
 /// All of them, or nothing when they are more than `max`.
 fn bounded(
-    lines: impl Iterator<Item = Result<PatientLine, Error>>,
+    lines: impl Iterator<Item = Result<PatientLine, StoreError>>,
     max: usize,
-) -> Result<Option<Vec<PatientLine>>, Error> {
+) -> Result<Option<Vec<PatientLine>>, StoreError> {
     let mut found = Vec::new();
     for line in lines {
         if found.len() == max {
@@ -363,8 +363,8 @@ fn bounded(
 }
 
 /// An id as it stands in a key.
-pub(super) fn id_of(number: u64) -> Result<Id, Error> {
-    Id::new(number).ok_or_else(|| Error::Damaged("a patient has id 0".into()))
+pub(super) fn id_of(number: u64) -> Result<Id, StoreError> {
+    Id::new(number).ok_or_else(|| StoreError::Damaged("a patient has id 0".into()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How far a store has come.
 
-use super::change::Change;
-use super::error::Error;
+use super::change::ChangeRow;
+use super::error::StoreError;
 use super::log::{Log, ReadTransaction};
 use super::stamps::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
 use super::tables::{CHANGE, CLASS, COUNTER, META, VERSION};
@@ -10,7 +10,7 @@ use certificate::{Id, Seq};
 
 /// How far the store has come. It moves in memory only after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct StorePosition {
     pub next_id: Id,
     pub seq: Seq,
     /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
@@ -29,47 +29,47 @@ pub struct Position {
 /// Where a database that was opened again stands.
 #[derive(Clone, Debug)]
 pub struct Stands {
-    pub position: Position,
-    /// As [`Opened::classes`](super::Opened::classes).
+    pub position: StorePosition,
+    /// As [`Opened::classes`](super::OpenedStore::classes).
     pub classes: Vec<Vec<u8>>,
-    /// As [`Opened::counters`](super::Opened::counters).
+    /// As [`Opened::counters`](super::OpenedStore::counters).
     pub counters: Vec<(u32, u64)>,
 }
 
 impl Stands {
-    pub fn read(log: &Log) -> Result<Stands, Error> {
+    pub fn read(log: &Log) -> Result<Stands, StoreError> {
         let (position, classes) = (position(log)?, stored_classes(log)?);
         Ok(Stands { position, classes, counters: stored_counters(log)? })
     }
 }
 
 /// Classes in the order of their numbers.
-pub(super) fn stored_classes(log: &Log) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn stored_classes(log: &Log) -> Result<Vec<Vec<u8>>, StoreError> {
     let classes = log.begin_read()?.open_table(CLASS)?;
     let rows = classes.iter()?;
     rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
 }
 
-pub(super) fn stored_counters(log: &Log) -> Result<Vec<(u32, u64)>, Error> {
+pub(super) fn stored_counters(log: &Log) -> Result<Vec<(u32, u64)>, StoreError> {
     let counters = log.begin_read()?.open_table(COUNTER)?;
     let rows = counters.iter()?;
     rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
 }
 
-pub(super) fn position(log: &Log) -> Result<Position, Error> {
+pub(super) fn position(log: &Log) -> Result<StorePosition, StoreError> {
     position_at(&log.begin_read()?)
 }
 
 /// How far the store had come at a moment.
-pub(super) fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
+pub(super) fn position_at(transaction: &ReadTransaction) -> Result<StorePosition, StoreError> {
     let meta = transaction.open_table(META)?;
-    let number = |key: &str| -> Result<Option<u64>, Error> {
+    let number = |key: &str| -> Result<Option<u64>, StoreError> {
         let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
-        number.transpose().map_err(|_| Error::Damaged(format!("'{key}' is no number")))
+        number.transpose().map_err(|_| StoreError::Damaged(format!("'{key}' is no number")))
     };
     let changes = transaction.open_table(CHANGE)?;
     let last = changes.last()?;
-    let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
+    let last = last.map(|(seq, change)| ChangeRow::read(seq.value(), change.value())).transpose()?;
     let versions = transaction.open_table(VERSION)?;
     let past_newest = match versions.last()? {
         Some((key, _)) => key.value().0.saturating_add(1),
@@ -81,8 +81,8 @@ pub(super) fn position_at(transaction: &ReadTransaction) -> Result<Position, Err
     let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
     // The writer takes it as a number when a patient comes.
     number("next-patient-id")?;
-    Ok(Position {
-        next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
+    Ok(StorePosition {
+        next_id: Id::new(next_id).ok_or_else(|| StoreError::Damaged("the next id is 0".into()))?,
         seq,
         milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
         last: last_stamp,

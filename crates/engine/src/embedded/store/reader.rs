@@ -6,40 +6,40 @@ use std::sync::{Arc, OnceLock};
 use redb::{TableDefinition, TableHandle, Value};
 
 use super::ascending::Ascending;
-use super::change::{CHANGE_BYTES, Change};
+use super::change::{CHANGE_BYTES, ChangeRow};
 use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
 use super::newest::{newest, version_of};
 use super::pages::Pages;
-use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
+use super::{CHANGE, DICTIONARY, META, StoreError, TIME, VERSION, consent, list, patient};
 use crate::{PatientLine, StoredList};
 use certificate::{Consent, Id, Seq, Version};
-use patient::record::Record as Patient;
+use patient::record::PatientRecord as Patient;
 
 /// One moment of the store.
-pub struct Reader {
+pub struct StoreReader {
     path: Arc<Path>,
     pub(super) transaction: ReadTransaction,
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
-    patients: patient::Readable,
+    patients: patient::PatientTables,
     /// None while everything is open.
-    consents: Option<consent::Readable>,
+    consents: Option<consent::ConsentTables>,
 }
 
-impl Reader {
-    pub(super) fn new(path: Arc<Path>, transaction: ReadTransaction, has_consent: bool) -> Reader {
-        Reader {
+impl StoreReader {
+    pub(super) fn new(path: Arc<Path>, transaction: ReadTransaction, has_consent: bool) -> StoreReader {
+        StoreReader {
             path,
             versions: OnceLock::new(),
             changes: OnceLock::new(),
-            patients: patient::Readable::default(),
-            consents: has_consent.then(consent::Readable::default),
+            patients: patient::PatientTables::default(),
+            consents: has_consent.then(consent::ConsentTables::default),
             transaction,
         }
     }
 
-    fn table(&self) -> Result<&ReadOnlyTable<(u64, u32), &'static [u8]>, Error> {
+    fn table(&self) -> Result<&ReadOnlyTable<(u64, u32), &'static [u8]>, StoreError> {
         if let Some(versions) = self.versions.get() {
             return Ok(versions);
         }
@@ -47,7 +47,7 @@ impl Reader {
         Ok(self.versions.get_or_init(|| versions))
     }
 
-    fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, Error> {
+    fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, StoreError> {
         if let Some(changes) = self.changes.get() {
             return Ok(changes);
         }
@@ -56,19 +56,19 @@ impl Reader {
     }
 
     /// One version, handed to `read` where it lies.
-    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
+    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, StoreError> {
         let found = self.table()?.get((id.get(), version.get()))?;
         Ok(found.map(|bytes| read(bytes.value())))
     }
 
     /// One version, to be read later.
-    pub fn lying(&self, id: Id, version: Version) -> Result<Option<Lying>, Error> {
+    pub fn lying(&self, id: Id, version: Version) -> Result<Option<StoredVersionPage>, StoreError> {
         // A guard of `get` would outlive the transaction, and its page be written anew under it.
-        Ok(self.table()?.get_owned((id.get(), version.get()))?.map(Lying))
+        Ok(self.table()?.get_owned((id.get(), version.get()))?.map(StoredVersionPage))
     }
 
     /// The newest version of a certificate.
-    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
+    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, StoreError> {
         match newest(self.table()?, id, read)? {
             None => self.expect_none(VERSION, id),
             found => Ok(found),
@@ -80,18 +80,18 @@ impl Reader {
         &self,
         table: TableDefinition<(u64, u32), V>,
         id: Id,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, StoreError> {
         if let ReadTransaction::Memory(_) = self.transaction {
             return Ok(None);
         }
         match Pages::damage_between(&self.path, table, [(id.get(), 0), (id.get(), u32::MAX)])? {
-            Some(problem) => Err(Error::Damaged(format!("{}: {problem}", table.name()))),
+            Some(problem) => Err(StoreError::Damaged(format!("{}: {problem}", table.name()))),
             None => Ok(None),
         }
     }
 
     /// Versions of a certificate from the newest down, until `each` says stop.
-    pub fn versions(&self, id: Id, mut each: impl FnMut(Version, &[u8]) -> bool) -> Result<(), Error> {
+    pub fn versions(&self, id: Id, mut each: impl FnMut(Version, &[u8]) -> bool) -> Result<(), StoreError> {
         for row in self.table()?.range((id.get(), 1)..=(id.get(), u32::MAX))?.rev() {
             let (key, bytes) = row?;
             if !each(version_of(key.value().1)?, bytes.value()) {
@@ -103,7 +103,7 @@ impl Reader {
 
     /// Walks the versions of all certificates, by id and number, until `each` says stop. Longer than a reader should be: for
     /// stores that nobody writes to.
-    pub fn all(&self, mut each: impl FnMut(Version, &[u8]) -> Result<bool, Error>) -> Result<(), Error> {
+    pub fn all(&self, mut each: impl FnMut(Version, &[u8]) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         for row in self.table()?.iter()? {
             let (key, bytes) = row?;
             if !each(version_of(key.value().1)?, bytes.value())? {
@@ -114,17 +114,17 @@ impl Reader {
     }
 
     /// The loaded code lists.
-    pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
+    pub fn lists(&self) -> Result<Vec<StoredList>, StoreError> {
         list::read_all(&self.transaction)
     }
 
     /// The consent that holds for a certificate.
-    pub fn consent(&self, id: Id) -> Result<Consent, Error> {
+    pub fn consent(&self, id: Id) -> Result<Consent, StoreError> {
         self.consents.as_ref().map_or(Ok(Consent::default()), |consents| consents.now(&self.transaction, id))
     }
 
     /// The consent that held for a certificate after a change of the store.
-    pub fn consent_at(&self, id: Id, seq: Seq) -> Result<Consent, Error> {
+    pub fn consent_at(&self, id: Id, seq: Seq) -> Result<Consent, StoreError> {
         self.consents.as_ref().map_or(Ok(Consent::default()), |consents| consents.at(&self.transaction, id, seq))
     }
 
@@ -133,26 +133,28 @@ impl Reader {
         &self,
         id: Id,
         number: u32,
-        read: impl FnOnce(consent::record::Record) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        read: impl FnOnce(consent::record::StoredConsent) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let found = match &self.consents {
             Some(consents) => consents.change(&self.transaction, id, number, read)?,
             None => None,
         };
-        found.ok_or_else(|| Error::Damaged(format!("change {number} of the consent of Composition/{id} is missing")))
+        found.ok_or_else(|| {
+            StoreError::Damaged(format!("change {number} of the consent of Composition/{id} is missing"))
+        })
     }
 
     /// Changes of a certificate's consent from the newest back, while `each` says so.
     pub fn consent_changes(
         &self,
         id: Id,
-        each: impl FnMut(u32, consent::record::Record) -> Result<bool, Error>,
-    ) -> Result<(), Error> {
+        each: impl FnMut(u32, consent::record::StoredConsent) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
         self.consents.as_ref().map_or(Ok(()), |consents| consents.each(&self.transaction, id, each))
     }
 
     /// Certificates that are closed to someone, deleted ones too.
-    pub fn closed(&self) -> Result<Vec<(Id, Consent)>, Error> {
+    pub fn closed(&self) -> Result<Vec<(Id, Consent)>, StoreError> {
         self.consents.as_ref().map_or(Ok(Vec::new()), |consents| consents.closed(&self.transaction))
     }
 
@@ -160,8 +162,8 @@ impl Reader {
     pub fn newest_patient<T>(
         &self,
         id: Id,
-        read: impl FnOnce(Version, Patient) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(Version, Patient) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         match self.patients.newest(&self.transaction, id, read)? {
             None => self.expect_none(patient::PATIENT, id),
             found => Ok(found),
@@ -173,8 +175,8 @@ impl Reader {
         &self,
         id: Id,
         version: Version,
-        read: impl FnOnce(Patient) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(Patient) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         self.patients.version(&self.transaction, id, version, read)
     }
 
@@ -182,38 +184,38 @@ impl Reader {
     pub fn patient_versions<T>(
         &self,
         id: Id,
-        read: impl FnMut(Version, Patient) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
+        read: impl FnMut(Version, Patient) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
         self.patients.versions(&self.transaction, id, read)
     }
 
     /// Current patients with an identifier of this value: system and id, in their order.
-    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
+    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
         self.patients.with(&self.transaction, value)
     }
 
     /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
-    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         self.patients.born(&self.transaction, from, to, max)
     }
 
     /// All patients, those without a birth date first. None when they are more than `max`.
-    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         self.patients.all(&self.transaction, max)
     }
 
     /// Number of patients.
-    pub fn patient_count(&self) -> Result<u64, Error> {
+    pub fn patient_count(&self) -> Result<u64, StoreError> {
         self.patients.count(&self.transaction)
     }
 
     /// Links of all current patients that have some.
-    pub fn patient_links(&self) -> Result<Vec<(Id, Vec<Id>)>, Error> {
+    pub fn patient_links(&self) -> Result<Vec<(Id, Vec<Id>)>, StoreError> {
         patient::links(&self.transaction)
     }
 
     /// Versions of patients made behind a change of patients, in their order, at most `max`.
-    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
         patient::change::after(&self.transaction, after, max)
     }
 
@@ -223,58 +225,58 @@ impl Reader {
         id: Id,
         version: Version,
         read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<Option<T>, StoreError> {
         self.patients.record(&self.transaction, id, version, read)
     }
 
     /// Number of the newest change of patients; 0 while there is none.
-    pub fn last_patient_change(&self) -> Result<u64, Error> {
+    pub fn last_patient_change(&self) -> Result<u64, StoreError> {
         patient::change::last(&self.transaction)
     }
 
     /// One change.
-    pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
-        self.changes()?.get(seq.0)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
+    pub fn change(&self, seq: Seq) -> Result<Option<ChangeRow>, StoreError> {
+        self.changes()?.get(seq.0)?.map(|bytes| ChangeRow::read(seq.0, bytes.value())).transpose()
     }
 
     /// Changes after one, in their order, at most `max`.
-    pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<Change>, Error> {
+    pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<ChangeRow>, StoreError> {
         let rows = self.changes()?.range(seq.0.saturating_add(1)..)?.take(max);
         let mut ascending = Ascending { table: CHANGE.name(), last: seq.0 };
         rows.map(|row| {
             let (seq, bytes) = row?;
             ascending.next(&seq.value())?;
-            Change::read(seq.value(), bytes.value())
+            ChangeRow::read(seq.value(), bytes.value())
         })
         .collect()
     }
 
     /// The newest change.
-    pub fn last_change(&self) -> Result<Option<Change>, Error> {
-        self.changes()?.last()?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
+    pub fn last_change(&self) -> Result<Option<ChangeRow>, StoreError> {
+        self.changes()?.last()?.map(|(seq, bytes)| ChangeRow::read(seq.value(), bytes.value())).transpose()
     }
 
     /// A value of `meta`.
-    pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let meta = self.transaction.open_table(META)?;
         Ok(meta.get(name)?.map(|value| value.value().to_vec()))
     }
 
     /// What bodies are compressed with, by number.
-    pub fn dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
+    pub fn dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, StoreError> {
         let table = self.transaction.open_table(DICTIONARY)?;
         let rows = table.iter()?;
         rows.map(|row| row.map(|(number, content)| (number.value(), content.value().to_vec()))).collect()
     }
 
     /// Some versions were imported out of the order of their times: the table of times is filled.
-    pub fn is_unordered(&self) -> Result<bool, Error> {
+    pub fn is_unordered(&self) -> Result<bool, StoreError> {
         let meta = self.transaction.open_table(META)?;
         Ok(meta.get("unordered")?.is_some())
     }
 
     /// Times and numbers of changes before one, newest first, at most `max`. For stores with imports out of order.
-    pub fn times_before(&self, before: (i64, u64), max: usize) -> Result<Vec<(i64, u64)>, Error> {
+    pub fn times_before(&self, before: (i64, u64), max: usize) -> Result<Vec<(i64, u64)>, StoreError> {
         let times = self.transaction.open_table(TIME)?;
         let rows = times.range(..before)?.rev().take(max);
         rows.map(|row| row.map(|(key, _)| key.value())).collect()
@@ -282,7 +284,7 @@ impl Reader {
 
     /// Walks the changes made from `since` on, newest first by time, until `each` says stop. For stores with imports out of
     /// the order of their times.
-    pub fn changes_by_time(&self, since: i64, mut each: impl FnMut(Seq) -> bool) -> Result<(), Error> {
+    pub fn changes_by_time(&self, since: i64, mut each: impl FnMut(Seq) -> bool) -> Result<(), StoreError> {
         let times = self.transaction.open_table(TIME)?;
         for row in times.range((since, 0)..)?.rev() {
             if !each(Seq(row?.0.value().1)) {
@@ -293,7 +295,7 @@ impl Reader {
     }
 
     /// Number of changes made from `since` on, in a store with imports out of order.
-    pub fn count_by_time(&self, since: i64) -> Result<u64, Error> {
+    pub fn count_by_time(&self, since: i64) -> Result<u64, StoreError> {
         let times = self.transaction.open_table(TIME)?;
         let mut count = 0;
         for row in times.range((since, 0)..)? {
@@ -305,9 +307,9 @@ impl Reader {
 }
 
 /// A version where it lies in the store. It keeps its moment's pages from being used again.
-pub struct Lying(OwnedGuard<&'static [u8]>);
+pub struct StoredVersionPage(OwnedGuard<&'static [u8]>);
 
-impl Lying {
+impl StoredVersionPage {
     pub fn bytes(&self) -> &[u8] {
         self.0.value()
     }

@@ -20,7 +20,7 @@
 //! (key ids, the hash of the record before) without a new layout. The row says again what stands in the body, so that in one frame
 //! with it it takes some 80 bytes; alone it would take 250.
 
-use super::Error;
+use super::StoreError;
 use certificate::{Seq, Stamp, State};
 
 pub const FORMAT: u8 = 1;
@@ -30,7 +30,7 @@ const FIXED_BYTES: usize = 36;
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Tag {
+pub enum FieldTag {
     /// Who acted: personal code.
     Person = 1,
     Role = 2,
@@ -63,7 +63,7 @@ pub enum Tag {
 
 /// A record as it lies in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct VersionRecord<'a> {
     pub state: State,
     pub dictionary: u8,
     /// Bytes of the raw body.
@@ -72,17 +72,17 @@ pub struct Record<'a> {
     pub row_bytes: usize,
     pub seq: Seq,
     pub stamp: Stamp,
-    pub fields: Fields<'a>,
+    pub fields: RecordFields<'a>,
     pub frame: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> VersionRecord<'a> {
     /// Reads a record.
     ///
     /// # Errors
     /// `Damaged` when the bytes cannot be a record. The format of the whole store tells of a later release.
-    pub fn read(bytes: &'a [u8]) -> Result<Record<'a>, Error> {
-        let damaged = || Error::Damaged("a record is too short".into());
+    pub fn read(bytes: &'a [u8]) -> Result<VersionRecord<'a>, StoreError> {
+        let damaged = || StoreError::Damaged("a record is too short".into());
         let fixed: &[u8; FIXED_BYTES] = bytes.first_chunk().ok_or_else(damaged)?;
         if fixed[0] != FORMAT {
             return Err(unknown_format("a record", fixed[0]));
@@ -90,15 +90,15 @@ impl<'a> Record<'a> {
         let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes were cut"));
         let i64_at = |at: usize| i64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes were cut"));
         let fields_end = FIXED_BYTES + u32_at(32) as usize;
-        Ok(Record {
+        Ok(VersionRecord {
             state: State::from_byte(fixed[1])
-                .ok_or_else(|| Error::Damaged(format!("state {} is unknown", fixed[1])))?,
+                .ok_or_else(|| StoreError::Damaged(format!("state {} is unknown", fixed[1])))?,
             dictionary: fixed[2],
             raw_bytes: u32_at(4) as usize,
             row_bytes: u32_at(28) as usize,
             seq: Seq(i64_at(8) as u64),
             stamp: Stamp { milliseconds: i64_at(16), offset_minutes: i16::from_le_bytes([fixed[24], fixed[25]]) },
-            fields: Fields(bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?),
+            fields: RecordFields(bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?),
             frame: bytes.get(fields_end..).ok_or_else(damaged)?,
         })
     }
@@ -107,26 +107,26 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// `Damaged` when the fields are none.
-    pub fn is_imported(&self) -> Result<bool, Error> {
-        Ok(self.fields.get(Tag::Imported)?.is_some())
+    pub fn is_imported(&self) -> Result<bool, StoreError> {
+        Ok(self.fields.get(FieldTag::Imported)?.is_some())
     }
 }
 
 /// A record says a format that there is not in a store of [`FORMAT`](super::FORMAT).
-pub fn unknown_format(what: &str, format: u8) -> Error {
-    Error::Damaged(format!("{what} has format {format}, which is unknown"))
+pub fn unknown_format(what: &str, format: u8) -> StoreError {
+    StoreError::Damaged(format!("{what} has format {format}, which is unknown"))
 }
 
 /// Fields as they lie in a record.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a>(pub &'a [u8]);
+pub struct RecordFields<'a>(pub &'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     /// Content of the first field of a kind.
     ///
     /// # Errors
     /// `Damaged` when the fields are none.
-    pub fn get(&self, tag: Tag) -> Result<Option<&'a [u8]>, Error> {
+    pub fn get(&self, tag: FieldTag) -> Result<Option<&'a [u8]>, StoreError> {
         self.find(tag as u8)
     }
 
@@ -134,17 +134,17 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// `Damaged` when the fields are none.
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), StoreError> {
         // No field has this tag.
         self.find(0).map(drop)
     }
 
-    fn find(&self, tag: u8) -> Result<Option<&'a [u8]>, Error> {
+    fn find(&self, tag: u8) -> Result<Option<&'a [u8]>, StoreError> {
         let mut rest = self.0;
         while let Some((&found, behind)) = rest.split_first() {
             let length = behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length), behind));
             let content = length.and_then(|(length, behind)| behind.split_at_checked(length as usize));
-            let (content, behind) = content.ok_or_else(|| Error::Damaged("a field of a record is cut".into()))?;
+            let (content, behind) = content.ok_or_else(|| StoreError::Damaged("a field of a record is cut".into()))?;
             if found == tag {
                 return Ok(Some(content));
             }
@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
 
 /// A record to be written; seq and stamp are known only to the writer.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct RecordDraft {
     pub state: State,
     pub dictionary: u8,
     pub raw_bytes: u32,
@@ -166,9 +166,9 @@ pub struct Draft {
     pub frame: Vec<u8>,
 }
 
-impl Draft {
+impl RecordDraft {
     /// Adds a field.
-    pub fn push(&mut self, tag: Tag, content: &[u8]) {
+    pub fn push(&mut self, tag: FieldTag, content: &[u8]) {
         push_field(&mut self.fields, tag, content);
     }
 
@@ -195,7 +195,7 @@ impl Draft {
 }
 
 /// Appends a field in its stored form.
-pub fn push_field(fields: &mut Vec<u8>, tag: Tag, content: &[u8]) {
+pub fn push_field(fields: &mut Vec<u8>, tag: FieldTag, content: &[u8]) {
     fields.push(tag as u8);
     fields.extend_from_slice(&length(content.len()));
     fields.extend_from_slice(content);
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn sample() -> Vec<u8> {
-        let mut draft = Draft {
+        let mut draft = RecordDraft {
             state: State::Completed,
             dictionary: 1,
             raw_bytes: 77,
@@ -218,8 +218,8 @@ mod tests {
             fields: vec![],
             frame: b"frame".to_vec(),
         };
-        draft.push(Tag::Person, b"37605030299");
-        draft.push(Tag::Role, b"");
+        draft.push(FieldTag::Person, b"37605030299");
+        draft.push(FieldTag::Role, b"");
         let mut out = vec![9];
         draft.write(Seq(5), Stamp { milliseconds: -1, offset_minutes: 180 }, &mut out);
         out
@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn a_record_reads_as_it_was_written() {
         let bytes = sample();
-        let record = Record::read(&bytes).unwrap();
+        let record = VersionRecord::read(&bytes).unwrap();
         assert_eq!((record.state, record.dictionary, record.raw_bytes, record.seq), (State::Completed, 1, 77, Seq(5)));
         assert_eq!(record.stamp, Stamp { milliseconds: -1, offset_minutes: 180 });
         assert_eq!(record.row_bytes, 7);
         assert_eq!(record.frame, b"frame");
-        assert_eq!(record.fields.get(Tag::Person).unwrap(), Some(&b"37605030299"[..]));
-        assert_eq!(record.fields.get(Tag::Role).unwrap(), Some(&b""[..]));
-        assert_eq!(record.fields.get(Tag::Subject).unwrap(), None);
+        assert_eq!(record.fields.get(FieldTag::Person).unwrap(), Some(&b"37605030299"[..]));
+        assert_eq!(record.fields.get(FieldTag::Role).unwrap(), Some(&b""[..]));
+        assert_eq!(record.fields.get(FieldTag::Subject).unwrap(), None);
     }
 
     #[test]
@@ -243,13 +243,13 @@ mod tests {
         let bytes = sample();
         for end in 0..bytes.len() {
             // Whether it is short is known by the frame, which the checksum of the frame then tells.
-            assert!(Record::read(&bytes[..end]).is_ok() == (end >= bytes.len() - 5), "{end}");
+            assert!(VersionRecord::read(&bytes[..end]).is_ok() == (end >= bytes.len() - 5), "{end}");
         }
         let mut newer = bytes.clone();
         newer[0] = 2;
-        assert!(matches!(Record::read(&newer), Err(Error::Damaged(_))));
+        assert!(matches!(VersionRecord::read(&newer), Err(StoreError::Damaged(_))));
         let mut odd = bytes;
         odd[1] = 77;
-        assert!(matches!(Record::read(&odd), Err(Error::Damaged(_))));
+        assert!(matches!(VersionRecord::read(&odd), Err(StoreError::Damaged(_))));
     }
 }

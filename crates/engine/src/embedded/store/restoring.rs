@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::error::Error;
+use super::error::StoreError;
 
 /// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
 pub const RESTORING: &str = "restoring";
@@ -11,6 +11,6 @@ pub const RESTORING: &str = "restoring";
 ///
 /// # Errors
 /// `Io`: it cannot be seen whether the mark is there.
-pub fn is_restoring(folder: &Path) -> Result<bool, Error> {
-    folder.join(RESTORING).try_exists().map_err(|error| Error::Io(format!("{RESTORING}: {error}")))
+pub fn is_restoring(folder: &Path) -> Result<bool, StoreError> {
+    folder.join(RESTORING).try_exists().map_err(|error| StoreError::Io(format!("{RESTORING}: {error}")))
 }

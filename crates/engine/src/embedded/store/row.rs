@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::error::Error;
-use super::record::Record;
+use super::error::StoreError;
+use super::record::VersionRecord;
 use certificate::Consent;
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
 
 /// The row of a record, from its raw bytes.
-pub(crate) fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
-    let unreadable = || Error::Damaged("an index row is not readable".into());
+pub(crate) fn read_row(record: &VersionRecord, bytes: &[u8]) -> Result<Row, StoreError> {
+    let unreadable = || StoreError::Damaged("an index row is not readable".into());
     let mut row = row_bytes::decode(bytes).ok_or_else(unreadable)?;
     row.last_updated = record.stamp.milliseconds;
     Ok(row)

@@ -1,6 +1,6 @@
 //! What the table `meta` says of time.
 
-use super::error::Error;
+use super::error::StoreError;
 use crate::ClockReset;
 use certificate::Seq;
 
@@ -23,8 +23,8 @@ pub enum LatestStamp {
 
 impl LatestStamp {
     /// Reads what lies in `meta`.
-    pub fn read(bytes: &[u8]) -> Result<LatestStamp, Error> {
-        let odd = || Error::Damaged(format!("'{LATEST_STAMP}' has {} bytes instead of 16", bytes.len()));
+    pub fn read(bytes: &[u8]) -> Result<LatestStamp, StoreError> {
+        let odd = || StoreError::Damaged(format!("'{LATEST_STAMP}' has {} bytes instead of 16", bytes.len()));
         let (stamp, rest) = bytes.split_first_chunk().ok_or_else(odd)?;
         let stamp = i64::from_le_bytes(*stamp);
         match rest.is_empty() {
@@ -44,13 +44,13 @@ impl LatestStamp {
 }
 
 /// Reads resets, in their order.
-pub(super) fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, Error> {
+pub(super) fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, StoreError> {
     let (numbers, rest) = bytes.as_chunks::<8>();
     let (resets, half) = numbers.as_chunks::<2>();
     let read = |[change, at]: &[_; 2]| ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) };
     match rest.is_empty() && half.is_empty() {
         true => Ok(resets.iter().map(read).collect()),
-        false => Err(Error::Damaged(format!("'{CLOCK_RESETS}' is not readable"))),
+        false => Err(StoreError::Damaged(format!("'{CLOCK_RESETS}' is not readable"))),
     }
 }
 

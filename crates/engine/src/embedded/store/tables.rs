@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use redb::{Key, TableDefinition, Value};
 
 use super::change::CHANGE_BYTES;
-use super::error::Error;
+use super::error::StoreError;
 use super::log::{ReadOnlyTable, ReadTransaction};
 
 pub(super) const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
@@ -25,7 +25,7 @@ pub(super) fn opened<'a, K: Key + 'static, V: Value + 'static>(
     cell: &'a MayBeOpen<K, V>,
     transaction: &ReadTransaction,
     definition: TableDefinition<'static, K, V>,
-) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
+) -> Result<Option<&'a ReadOnlyTable<K, V>>, StoreError> {
     if let Some(table) = cell.get() {
         return Ok(table.as_ref());
     }

@@ -2,19 +2,19 @@
 //! operator accepted. All of it lies in `meta`.
 
 use super::stamps::{CLOCK_ACCEPTED, CLOCK_RESETS, LATEST_STAMP, read_resets, write_reset};
-use super::{Batch, Change, Error, META, Position, Reader};
+use super::{Batch, ChangeRow, META, StoreError, StorePosition, StoreReader};
 use crate::ClockReset;
 use certificate::Seq;
 
-impl Reader {
+impl StoreReader {
     /// Points behind which time began again, in their order.
-    pub fn clock_resets(&self) -> Result<Vec<ClockReset>, Error> {
+    pub fn clock_resets(&self) -> Result<Vec<ClockReset>, StoreError> {
         self.meta(CLOCK_RESETS)?.map_or(Ok(Vec::new()), |bytes| read_resets(&bytes))
     }
 
     /// The newest time stamp that an operator accepted to be ahead of the clock; `i64::MIN` for none.
-    pub fn clock_accepted(&self) -> Result<i64, Error> {
-        let odd = || Error::Damaged(format!("'{CLOCK_ACCEPTED}' is no number"));
+    pub fn clock_accepted(&self) -> Result<i64, StoreError> {
+        let odd = || StoreError::Damaged(format!("'{CLOCK_ACCEPTED}' is no number"));
         let accepted = self.meta(CLOCK_ACCEPTED)?;
         accepted.map_or(Ok(i64::MIN), |bytes| bytes.try_into().map(i64::from_le_bytes).map_err(|_| odd()))
     }
@@ -23,7 +23,7 @@ impl Reader {
 impl Batch<'_> {
     /// Moves the position to the time of a change that was inserted. From the first change on that is older than the one before it, the
     /// table of times is kept.
-    pub fn keep_time(&mut self, position: &mut Position, change: Change) -> Result<(), Error> {
+    pub fn keep_time(&mut self, position: &mut StorePosition, change: ChangeRow) -> Result<(), StoreError> {
         if change.milliseconds < position.last && !position.unordered {
             self.begin_times(change.seq)?;
             position.unordered = true;
@@ -36,12 +36,12 @@ impl Batch<'_> {
     }
 
     /// Remembers the newest time stamp as of a change that does not carry it.
-    pub fn remember_latest_stamp(&mut self, seq: Seq, stamp: i64) -> Result<(), Error> {
+    pub fn remember_latest_stamp(&mut self, seq: Seq, stamp: i64) -> Result<(), StoreError> {
         self.set_meta(LATEST_STAMP, &[stamp.to_le_bytes(), seq.0.to_le_bytes()].concat())
     }
 
     /// Time begins again here.
-    pub fn add_reset(&mut self, reset: ClockReset) -> Result<(), Error> {
+    pub fn add_reset(&mut self, reset: ClockReset) -> Result<(), StoreError> {
         let before = self.transaction().open_table(META)?;
         let mut resets = before.get(CLOCK_RESETS)?.map_or(Vec::new(), |bytes| bytes.value().to_vec());
         drop(before);
@@ -50,17 +50,17 @@ impl Batch<'_> {
     }
 
     /// Time began again there, and nowhere else.
-    pub fn set_resets(&mut self, resets: &[ClockReset]) -> Result<(), Error> {
+    pub fn set_resets(&mut self, resets: &[ClockReset]) -> Result<(), StoreError> {
         let resets: Vec<u8> = resets.iter().flat_map(write_reset).collect();
         self.set_meta(CLOCK_RESETS, &resets)
     }
 
     /// Remembers up to which time stamp an operator accepts that the clock is behind.
-    pub fn accept_clock(&mut self, stamp: i64) -> Result<(), Error> {
+    pub fn accept_clock(&mut self, stamp: i64) -> Result<(), StoreError> {
         self.set_meta(CLOCK_ACCEPTED, &stamp.to_le_bytes())
     }
 
-    fn set_meta(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
+    fn set_meta(&mut self, name: &str, value: &[u8]) -> Result<(), StoreError> {
         self.transaction().open_table(META)?.insert(name, value)?;
         Ok(())
     }

@@ -6,17 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::log::{Log, Measured, ReadTransaction};
-use super::medium::Way;
+use super::medium::OpenMode;
 use super::opening::look_again;
 use super::pages::Pages;
-use super::{Error, Store};
+use super::{Store, StoreError};
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 const STORE_QUIET_SECONDS: u64 = 10;
 
 impl Store {
     /// The pages of its file. Only of a store that is looked at, since nobody writes to that one.
-    pub fn pages(&self) -> Result<Pages, Error> {
+    pub fn pages(&self) -> Result<Pages, StoreError> {
         Pages::of(File::open(&self.path)?)
     }
 
@@ -26,16 +26,16 @@ impl Store {
     ///
     /// # Errors
     /// `Damaged` when it could not be mended, or what keeps it from being looked at.
-    pub fn integrity(&self) -> Result<bool, Error> {
+    pub fn integrity(&self) -> Result<bool, StoreError> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        let beside = if self.is_looked_at { Way::Look } else { Way::Aside };
+        let beside = if self.is_looked_at { OpenMode::Look } else { OpenMode::Aside };
         let looked = self.options.open(&self.path, beside).and_then(|mut log| log.check_integrity());
         let again = match self.is_looked_at {
             true => look_again(&self.path, &self.options),
-            false => self.options.open(&self.path, Way::Write),
+            false => self.options.open(&self.path, OpenMode::Write),
         };
         *guard = Some(again?);
         looked
@@ -43,7 +43,7 @@ impl Store {
 
     /// Moves pages to the front of the file and cuts it off behind them; nobody reads or writes meanwhile. A crash in between leaves a
     /// file that is whole. False when there was nothing to gain.
-    pub fn compact(&self) -> Result<bool, Error> {
+    pub fn compact(&self) -> Result<bool, StoreError> {
         // What is moved is written beside what is there: without room nothing is moved, but the file may have grown.
         self.options.medium.prove_room(&self.path)?;
         let mut has_gained = false;
@@ -57,11 +57,11 @@ impl Store {
     }
 
     /// Does something that needs the file for itself. `run` says nothing while a read is under way; it is run again then.
-    fn alone<T>(&self, mut run: impl FnMut(&mut Log) -> Result<Option<T>, Error>) -> Result<T, Error> {
+    fn alone<T>(&self, mut run: impl FnMut(&mut Log) -> Result<Option<T>, StoreError>) -> Result<T, StoreError> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_mut().ok_or(Error::Reopening)?;
+        let database = guard.as_mut().ok_or(StoreError::Reopening)?;
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(STORE_QUIET_SECONDS) {
             if let Some(done) = run(database)? {
@@ -69,14 +69,14 @@ impl Store {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Err(Error::Io("it is being read all the time".into()))
+        Err(StoreError::Io("it is being read all the time".into()))
     }
 
     /// Measures every table, by name. Each takes a read transaction of its own, which walks all its pages.
-    pub fn measure(&self) -> Result<Vec<Measured>, Error> {
-        let begin = || -> Result<ReadTransaction, Error> {
+    pub fn measure(&self) -> Result<Vec<Measured>, StoreError> {
+        let begin = || -> Result<ReadTransaction, StoreError> {
             let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-            guard.as_ref().ok_or(Error::Reopening)?.begin_read()
+            guard.as_ref().ok_or(StoreError::Reopening)?.begin_read()
         };
         let names = begin()?.table_names()?;
         names.into_iter().map(|name| begin()?.measure(name)).collect()

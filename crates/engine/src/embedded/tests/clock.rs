@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
-use crate::{ClockDecision, ClockEvent, ClockProblem, Committed, system_clock};
+use crate::{ClockDecision, ClockEvent, ClockProblem, CommittedChange, system_clock};
 use certificate::Stamp;
 
 const START: i64 = 1_736_676_000_000;
@@ -24,7 +24,7 @@ struct Clocks {
 struct Told(Mutex<Vec<ClockEvent>>);
 
 impl Witness for Told {
-    fn committed(&self, _: &[Committed]) {}
+    fn committed(&self, _: &[CommittedChange]) {}
 
     fn clock(&self, event: &ClockEvent) {
         self.0.lock().unwrap().push(*event);
@@ -59,12 +59,12 @@ impl Clocks {
         self.fixture.now.load(Ordering::Relaxed)
     }
 
-    fn create(&self) -> Result<Written, Refused> {
+    fn create(&self) -> Result<AcknowledgedChange, RefusedChange> {
         let content = content(Trigger::Create, State::Draft, "Patient/1");
         self.fixture.write(Write::Create { content, if_none_exist: None, rows: None })
     }
 
-    fn update(&self, id: Id) -> Result<Written, Refused> {
+    fn update(&self, id: Id) -> Result<AcknowledgedChange, RefusedChange> {
         self.fixture.update(id, Trigger::Update, State::Draft, "Patient/1")
     }
 
@@ -74,7 +74,7 @@ impl Clocks {
 
     fn import(&self, id: u64, version: u32, milliseconds: i64) -> Imported {
         let content = content(Trigger::Create, State::Draft, "Patient/5");
-        let import = Import {
+        let import = ImportedVersion {
             id: Id::new(id).unwrap(),
             version: Version::new(version).unwrap(),
             stamp: Stamp::at(milliseconds),
@@ -92,7 +92,7 @@ impl Clocks {
     }
 
     /// What a check finds: problems and notes.
-    fn verified(&self) -> (Vec<Problem>, Vec<String>) {
+    fn verified(&self) -> (Vec<VerifyProblem>, Vec<String>) {
         let verified = self.fixture.engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         // Rows made by hand are not those of their bodies.
         let problems = verified.problems.into_iter().filter(|problem| !problem.text.contains("its body gives no row"));
@@ -102,18 +102,18 @@ impl Clocks {
 
 fn open(folder: &TempDir, now: &Arc<AtomicI64>, elapsed: &Arc<AtomicI64>, told: &Arc<Told>) -> Engine {
     let (at, passed) = (now.clone(), elapsed.clone());
-    let options = Options {
+    let options = EngineOptions {
         clock: Arc::new(move || at.load(Ordering::Relaxed)),
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),
         witness: Some(told.clone()),
         ..options(folder, now)
     };
-    Embedded::open(options).unwrap()
+    Engine::open(options).unwrap()
 }
 
-fn clock_problem(result: Result<Written, Refused>) -> ClockProblem {
+fn clock_problem(result: Result<AcknowledgedChange, RefusedChange>) -> ClockProblem {
     match result {
-        Err(Refused::Clock(problem)) => problem,
+        Err(RefusedChange::Clock(problem)) => problem,
         other => panic!("{other:?}"),
     }
 }
@@ -138,7 +138,7 @@ fn ten_thousand_creates_in_one_millisecond_have_the_time_of_the_clock() {
     assert_eq!(clocks.history(Some(START + 1)), (0, vec![]));
     let by_time = |descending| {
         let sort = vec![Sort { key: SortKey::LastUpdated, descending }];
-        let query = Query { filter: Filter::All(vec![]), sort, page: 2, count: 3 };
+        let query = EngineQuery { filter: Filter::All(vec![]), sort, page: 2, count: 3 };
         let hits = clocks.fixture.engine.search(&query).unwrap().hits;
         hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>()
     };
@@ -149,8 +149,8 @@ fn ten_thousand_creates_in_one_millisecond_have_the_time_of_the_clock() {
 fn versions_of_one_certificate_rise_strictly_and_are_never_ahead_of_the_clock() {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(0));
-    let clocks = Options { clock: system_clock(), elapsed: crate::elapsed_clock(), ..options(&folder, &now) };
-    let fixture = Fixture { engine: Embedded::open(clocks).unwrap(), folder, now };
+    let clocks = EngineOptions { clock: system_clock(), elapsed: crate::elapsed_clock(), ..options(&folder, &now) };
+    let fixture = Fixture { engine: Engine::open(clocks).unwrap(), folder, now };
     let id = fixture.create(State::Draft, "Patient/1").id;
     let update = || {
         let content = content(Trigger::Update, State::Draft, "Patient/1");
@@ -193,7 +193,7 @@ fn changes_are_refused_while_the_clock_is_behind_and_taken_when_it_is_right_agai
     assert_eq!(clock_problem(clocks.fixture.set_consent(first.id, Consent::ALL[1])), problem);
     // Reads go on, and the rules come first.
     assert_eq!(clocks.fixture.engine.current(first.id).unwrap().unwrap().stamp, first.stamp);
-    assert!(matches!(clocks.update(first.id.next()), Err(Refused::Rules(_))));
+    assert!(matches!(clocks.update(first.id.next()), Err(RefusedChange::Rules(_))));
     assert_eq!(clocks.fixture.engine.clock().problem, Some(problem));
     clocks.reopen();
     assert_eq!(clock_problem(clocks.create()), problem);
@@ -295,7 +295,7 @@ fn an_acceptance_follows_the_time_that_goes_on_by_a_millisecond_a_batch() {
     // As after almost a minute of such milliseconds.
     let accepted = START - MINUTE + 1;
     let store = &clocks.fixture.engine.shared.store;
-    store.write(|batch| Ok((batch.accept_clock(accepted)?, store::Commit::Yes))).unwrap();
+    store.write(|batch| Ok((batch.accept_clock(accepted)?, store::CommitNeed::Yes))).unwrap();
     clocks.reopen();
     for after in 1..=3 {
         assert_eq!(clocks.update(id).unwrap().stamp.milliseconds, START + after);
@@ -319,8 +319,8 @@ fn a_clock_that_jumps_in_the_middle_of_a_job_of_patients_stamps_none_of_them() {
         let is_wrong = counted.fetch_add(1, Ordering::Relaxed) >= jump.load(Ordering::Relaxed);
         if is_wrong { YEAR_9999 } else { START }
     });
-    let options = Options { clock, elapsed: Arc::new(|| 0), ..options(&folder, &reads) };
-    let engine = Embedded::open(options).unwrap();
+    let options = EngineOptions { clock, elapsed: Arc::new(|| 0), ..options(&folder, &reads) };
+    let engine = Engine::open(options).unwrap();
     let write = || {
         let patients = (1..=3).map(|number| super::patients::patient(number, &[]));
         engine.write_patients(patients.collect()).blocking_recv().unwrap().unwrap()
@@ -348,7 +348,9 @@ fn imported_versions_may_be_five_minutes_ahead_and_lead_no_other_change_there() 
     assert_eq!(clocks.create().unwrap().stamp.milliseconds, START);
     // The next version of the imported one can only be later.
     let refused = clocks.update(Id::FIRST);
-    assert!(matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::VersionAhead));
+    assert!(
+        matches!(refused, Err(RefusedChange::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::VersionAhead)
+    );
     clocks.pass(5 * MINUTE + 1);
     assert_eq!(clocks.update(Id::FIRST).unwrap().stamp.milliseconds, clocks.at());
     assert_eq!(clocks.history(None).1, [(1, 2), (1, 1), (3, 1), (2, 1)]);
@@ -374,7 +376,7 @@ fn a_check_that_an_import_overtakes_reports_no_damage() {
         START
     };
     let options = options(&clocks.fixture.folder, &clocks.fixture.now);
-    clocks.fixture.engine = Embedded::open(Options { clock: Arc::new(clock), ..options }).unwrap();
+    clocks.fixture.engine = Engine::open(EngineOptions { clock: Arc::new(clock), ..options }).unwrap();
     is_checking.store(true, Ordering::Relaxed);
     let clocks = &clocks;
     thread::scope(|scope| {
@@ -406,13 +408,13 @@ fn what_a_store_exports_another_one_imports_up_to_the_last_id() {
 fn a_create_beyond_the_last_id_is_refused_and_changes_nothing() {
     let mut clocks = Clocks::new();
     let shared = &clocks.fixture.engine.shared;
-    shared.store.write(|batch| Ok((batch.set_meta_number("next-id", ID_MAX)?, store::Commit::Yes))).unwrap();
+    shared.store.write(|batch| Ok((batch.set_meta_number("next-id", ID_MAX)?, store::CommitNeed::Yes))).unwrap();
     clocks.reopen();
     assert_eq!(clocks.create().unwrap().id.get(), ID_MAX);
     for _ in 0..2 {
         let refused = clocks.create();
         assert!(
-            matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::IdsUsedUp)
+            matches!(refused, Err(RefusedChange::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::IdsUsedUp)
         );
     }
     assert_eq!(clocks.fixture.engine.seq(), Seq(1));

@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{Action, ClockEvent, Committed, Particulars, Witness};
-use certificate::{Access, Stamp};
+use crate::{ChangeAction, ClockEvent, CommittedChange, Particulars, Witness};
+use certificate::{Openness, Stamp};
 use fhir::outcome::Hcert;
 
-const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Open };
+const CLOSED: Consent = Consent { doctor: Openness::Closed, representative: Openness::Open };
 
 fn doctor_closed() -> Filter {
     Filter::Class(ClassTest::DoctorClosed)
@@ -17,9 +17,9 @@ fn open_to_doctors() -> Option<Arc<Filter>> {
     Some(Arc::new(Filter::Not(Box::new(doctor_closed()))))
 }
 
-fn code(refused: Result<Written, Refused>) -> Hcert {
+fn code(refused: Result<AcknowledgedChange, RefusedChange>) -> Hcert {
     match refused {
-        Err(Refused::Rules(outcome)) => outcome.leading(),
+        Err(RefusedChange::Rules(outcome)) => outcome.leading(),
         other => panic!("{other:?}"),
     }
 }
@@ -64,13 +64,13 @@ fn new_versions_keep_the_consent_and_its_history_tells_who_and_when() {
     let updated = fixture.update(id, Trigger::Update, State::Completed, "Patient/1").unwrap();
     assert_eq!((updated.version.get(), updated.consent), (2, CLOSED));
     assert_eq!(fixture.find(doctor_closed()), (1, vec![(1, 2)]));
-    let both = Consent { representative: Access::Closed, ..CLOSED };
+    let both = Consent { representative: Openness::Closed, ..CLOSED };
     let write = |doctor, representative| {
-        let who = Who { role: Some("patient".into()), ..Who::default() };
+        let who = Actor { role: Some("patient".into()), ..Actor::default() };
         fixture.write(Write::Consent { id, doctor, representative, who, rows: None }).unwrap().consent
     };
-    assert_eq!(write(None, Some(Access::Closed)), both);
-    assert_eq!(write(Some(Access::Open), None), Consent { doctor: Access::Open, ..both });
+    assert_eq!(write(None, Some(Openness::Closed)), both);
+    assert_eq!(write(Some(Openness::Open), None), Consent { doctor: Openness::Open, ..both });
     fixture.reopen();
     let history = fixture.engine.consent_history(id).unwrap();
     let shown: Vec<_> = history.iter().map(|record| (record.number, record.seq.0, record.version.get())).collect();
@@ -109,15 +109,15 @@ fn rights_are_judged_behind_404_and_410_and_before_the_rest() {
     let draft = fixture.create(State::Draft, "Patient/1").id;
     let seq = fixture.engine.seq();
     let nobody = || Some(Arc::new(Filter::Any(vec![])));
-    let if_match = || Some(certificate::Condition::Any);
+    let if_match = || Some(certificate::Precondition::Any);
     let update = |id, rows| {
         let content = content(Trigger::Update, State::Draft, "Patient/1");
         fixture.write(Write::Update { id, content, if_match: None, base: Version::new(9), rows })
     };
-    let delete = |id, rows| fixture.write(Write::Delete { id, if_match: if_match(), who: Who::default(), rows });
+    let delete = |id, rows| fixture.write(Write::Delete { id, if_match: if_match(), who: Actor::default(), rows });
     let consent = |id, rows| {
-        let (doctor, representative) = (Some(Access::Closed), None);
-        fixture.write(Write::Consent { id, doctor, representative, who: Who::default(), rows })
+        let (doctor, representative) = (Some(Openness::Closed), None);
+        fixture.write(Write::Consent { id, doctor, representative, who: Actor::default(), rows })
     };
     let unknown = draft.next();
     assert_eq!(code(update(unknown, nobody())), Hcert::IdNotAssigned);
@@ -127,7 +127,7 @@ fn rights_are_judged_behind_404_and_410_and_before_the_rest() {
         assert_eq!(code(refused), Hcert::OutsideRights);
     }
     assert_eq!(fixture.engine.seq(), seq);
-    assert!(matches!(update(draft, open_to_doctors()), Err(Refused::Moved)));
+    assert!(matches!(update(draft, open_to_doctors()), Err(RefusedChange::Moved)));
     consent(draft, open_to_doctors()).unwrap();
     // It is closed from now on, so the same rights lead nowhere.
     for refused in [update(draft, open_to_doctors()), delete(draft, open_to_doctors())] {
@@ -170,12 +170,12 @@ fn a_conditional_create_does_not_learn_of_what_is_hidden() {
 fn judging_without_writing_asks_the_same() {
     let fixture = Fixture::new();
     let id = fixture.create(State::Draft, "Patient/1").id;
-    let write = |rows| Write::Delete { id, if_match: None, who: Who::default(), rows };
+    let write = |rows| Write::Delete { id, if_match: None, who: Actor::default(), rows };
     let judge = |rows| fixture.engine.judge(&write(rows)).unwrap();
     assert!(judge(open_to_doctors()).is_ok());
     fixture.set_consent(id, CLOSED).unwrap();
     assert!(
-        matches!(judge(open_to_doctors()), Err(Refused::Rules(outcome)) if outcome.leading() == Hcert::OutsideRights)
+        matches!(judge(open_to_doctors()), Err(RefusedChange::Rules(outcome)) if outcome.leading() == Hcert::OutsideRights)
     );
     fixture.delete(id).unwrap();
     assert!(judge(open_to_doctors()).is_err() && judge(None).is_ok());
@@ -210,7 +210,7 @@ fn an_import_out_of_order_keeps_consent_out_of_the_table_of_times() {
     fixture.set_consent(id, CLOSED).unwrap();
     let content = content(Trigger::Create, State::Completed, "Patient/5");
     let (stamp, content) = (Stamp::at(1_600_000_000_000), Some((content.tail, content.row)));
-    let import = Import { id: id.next(), version: Version::FIRST, stamp, state: State::Completed, content };
+    let import = ImportedVersion { id: id.next(), version: Version::FIRST, stamp, state: State::Completed, content };
     fixture.engine.import(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
     fixture.set_consent(id.next(), CLOSED).unwrap();
     let query = HistoryQuery { id: None, since: None, at: None, page: 1, count: 10, hidden: None };
@@ -219,10 +219,10 @@ fn an_import_out_of_order_keeps_consent_out_of_the_table_of_times() {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<Committed>>);
+struct Told(Mutex<Vec<CommittedChange>>);
 
 impl Witness for Told {
-    fn committed(&self, changes: &[Committed]) {
+    fn committed(&self, changes: &[CommittedChange]) {
         self.0.lock().unwrap().extend_from_slice(changes);
     }
 
@@ -236,15 +236,15 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(1_736_676_000_000));
     let told = Arc::new(Told::default());
-    let engine = Embedded::open(Options { witness: Some(told.clone()), ..options(&folder, &now) }).unwrap();
+    let engine = Engine::open(EngineOptions { witness: Some(told.clone()), ..options(&folder, &now) }).unwrap();
     let fixture = Fixture { folder, now, engine };
     let particulars =
         Particulars { given_name: Some("Mari".into()), family_name: Some("Õun".into()), ..Particulars::default() };
-    let who = Who { person: Some("1".into()), particulars: Some(Box::new(particulars)), ..Who::default() };
-    let subject = Subject { id: "200".into(), version: "3".into(), identifiers: vec![] };
+    let who = Actor { person: Some("1".into()), particulars: Some(Box::new(particulars)), ..Actor::default() };
+    let subject = VersionSubject { id: "200".into(), version: "3".into(), identifiers: vec![] };
     let content = |trigger, state| {
         let (who, subject) = (who.clone(), Some(subject.clone()));
-        Content { who, subject, ..content(trigger, state, "Patient/200") }
+        VersionContent { who, subject, ..content(trigger, state, "Patient/200") }
     };
     let create = |state| {
         let content = content(Trigger::Create, state);
@@ -265,14 +265,14 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     fixture.set_consent(one, CLOSED).unwrap();
     let imported = super::content(Trigger::Create, State::Completed, "Patient/5");
     let (stamp, content) = (Stamp::at(1_600_000_000_000), Some((imported.tail, imported.row)));
-    let import = Import { id: two.next(), version: Version::FIRST, stamp, state: State::Completed, content };
+    let import = ImportedVersion { id: two.next(), version: Version::FIRST, stamp, state: State::Completed, content };
     fixture.engine.import(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
     let told = std::mem::take(&mut *told.0.lock().unwrap());
-    const EXPECTED: [Action; 8] = {
-        use Action::*;
+    const EXPECTED: [ChangeAction; 8] = {
+        use ChangeAction::*;
         [Create, Create, Update, Consent, Suspend, Cancel, Delete, Import]
     };
-    let actions: Vec<Action> = told.iter().map(|change| change.action).collect();
+    let actions: Vec<ChangeAction> = told.iter().map(|change| change.action).collect();
     assert_eq!(actions, EXPECTED);
     assert!(told.iter().enumerate().all(|(at, change)| change.seq.0 == at as u64 + 1));
     assert!(told[..7].iter().all(|change| change.patient.as_deref() == Some("200")));

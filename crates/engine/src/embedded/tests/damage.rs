@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::embedded::store::backend::disk::{Disk, Fault};
-use crate::embedded::{Media, indexer, writer};
-use crate::{Health, IndexHealth, StoreHealth};
+use crate::embedded::store::backend::disk::{DiskFault, SimulatedDisk};
+use crate::embedded::{EngineMedia, indexer, writer};
+use crate::{EngineHealth, IndexHealth, StoreHealth};
 
 /// What is done to a file.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ fn answers(fixture: &Fixture) -> Vec<(u64, Vec<(u64, u32)>)> {
     filters.into_iter().map(|filter| fixture.find(filter)).collect()
 }
 
-fn until(fixture: &Fixture, what: &str, is_so: impl Fn(&Health) -> bool) {
+fn until(fixture: &Fixture, what: &str, is_so: impl Fn(&EngineHealth) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so(&fixture.engine.health()) {
         assert!(Instant::now() < deadline, "{what}: {:?}", fixture.engine.health());
@@ -77,7 +77,7 @@ fn until(fixture: &Fixture, what: &str, is_so: impl Fn(&Health) -> bool) {
     }
 }
 
-fn is_live(health: &Health) -> bool {
+fn is_live(health: &EngineHealth) -> bool {
     matches!(health.index, IndexHealth::Live { .. })
 }
 
@@ -141,7 +141,7 @@ fn a_panic_in_a_search_leaves_an_index_that_is_whole() {
     let fixture = indexed();
     let right = answers(&fixture);
     let before = fixture.engine.shared.view().unwrap().index.at;
-    let failed = fixture.engine.shared.search(|| -> Result<(), index::Error> { panic!("a fault of ours") });
+    let failed = fixture.engine.shared.search(|| -> Result<(), index::IndexError> { panic!("a fault of ours") });
     assert!(matches!(failed, Err(SearchError::Failed(_))));
     fixture.create(State::Draft, "Patient/9");
     fixture.indexed();
@@ -170,11 +170,14 @@ fn stamps_do_not_descend_when_the_clock_goes_back() {
 }
 
 /// An engine with all its threads, on a disk that a test plays.
-fn on(disk: &Arc<Disk>) -> Fixture {
+fn on(disk: &Arc<SimulatedDisk>) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-    let media = Media { store: store::Medium::File(store::FileMedium::of(disk)), index: index::Medium::default() };
-    let (engine, hands) = Embedded::assemble(&options(&folder, &now), media).unwrap();
+    let media = EngineMedia {
+        store: store::StoreMedium::File(store::FileMedium::of(disk)),
+        index: index::IndexMedium::default(),
+    };
+    let (engine, hands) = Engine::assemble(&options(&folder, &now), media).unwrap();
     let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
     engine.threads.lock().unwrap().extend(threads);
     Fixture { folder, now, engine }
@@ -182,14 +185,14 @@ fn on(disk: &Arc<Disk>) -> Fixture {
 
 #[test]
 fn reads_go_on_while_the_disk_takes_nothing_and_writes_when_it_does_again() {
-    for fault in [Fault::Full, Fault::ReadOnly] {
-        let disk = Arc::new(Disk::default());
+    for fault in [DiskFault::Full, DiskFault::ReadOnly] {
+        let disk = Arc::new(SimulatedDisk::default());
         let fixture = on(&disk);
         let there = fixture.create(State::Draft, "Patient/1");
         disk.break_at(1, fault);
         let content = content(Trigger::Create, State::Draft, "Patient/2");
         let refused = fixture.write(Write::Create { content, if_none_exist: None, rows: None });
-        assert!(matches!(refused, Err(Refused::Store(_))), "{refused:?}");
+        assert!(matches!(refused, Err(RefusedChange::Store(_))), "{refused:?}");
         until(&fixture, "it is told", |health| matches!(health.store, StoreHealth::Reopening { .. }));
         until(&fixture, "it is opened aside", |_| fixture.engine.shared.store.is_aside());
         // Between two tries to open it a read may be told to come again.
@@ -213,7 +216,7 @@ fn reads_go_on_while_the_disk_takes_nothing_and_writes_when_it_does_again() {
 /// A read met the failure, and nobody writes: the store is opened again all the same.
 #[test]
 fn a_failure_that_only_a_reader_met_is_mended_without_a_write() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(SimulatedDisk::default());
     let fixture = on(&disk);
     let there = fixture.create(State::Draft, "Patient/1");
     fixture.engine.shared.store.distrust();

@@ -14,7 +14,7 @@ use super::simulation::stepped::{Known, Machine, Process};
 use super::simulation::{check_search, expected};
 use super::*;
 use crate::StoreHealth;
-use crate::embedded::store::backend::disk::{Fault, Kept};
+use crate::embedded::store::backend::disk::{DiskFault, Kept};
 
 /// What is asked, batch by batch; an empty batch is a round of the indexer, and a stop and a start.
 fn script() -> Vec<Vec<Request>> {
@@ -53,7 +53,7 @@ struct Life {
     machine: Machine,
     known: Known,
     dice: Dice,
-    fault: Fault,
+    fault: DiskFault,
     /// The process is killed by the failure, and the next one goes on.
     kills: bool,
     met: Met,
@@ -140,7 +140,7 @@ impl Life {
         let open = Filter::Not(Box::new(Filter::Class(ClassTest::DoctorClosed)));
         for filter in [all.clone(), Filter::Term(about("Patient/2")), Filter::All(vec![all, open])] {
             let sort = vec![Sort { key: SortKey::LastUpdated, descending: true }];
-            let query = Query { filter, sort, page: 1, count: 100 };
+            let query = EngineQuery { filter, sort, page: 1, count: 100 };
             match process.engine.plan(query.clone()) {
                 Ok(planned) => check_search(planned, &query, &self.known.seen),
                 Err(error) => panic!("{error:?} where {:?} is expected", expected(&query, &self.known.seen)),
@@ -189,9 +189,9 @@ impl Life {
     }
 }
 
-fn life(quick_repair: QuickRepair, broken: Option<(u64, Fault)>, kills: bool) -> Life {
+fn life(quick_repair: QuickRepair, broken: Option<(u64, DiskFault)>, kills: bool) -> Life {
     let machine = Machine::new(quick_repair);
-    let (calls, fault) = broken.unwrap_or((u64::MAX / 2, Fault::Once));
+    let (calls, fault) = broken.unwrap_or((u64::MAX / 2, DiskFault::Once));
     machine.disk.break_at(calls, fault);
     let mut life = Life { machine, known: Known::default(), dice: Dice::new(calls), fault, kills, met: Met::default() };
     life.play();
@@ -199,20 +199,20 @@ fn life(quick_repair: QuickRepair, broken: Option<(u64, Fault)>, kills: bool) ->
 }
 
 /// What goes wrong at each call, and whether that kills the process too.
-const FAULTS: [(Fault, bool); 6] = [
-    (Fault::Once, false),
-    (Fault::Full, false),
-    (Fault::ReadOnly, false),
-    (Fault::Torn, false),
-    (Fault::Forgets, false),
-    (Fault::Forgets, true),
+const FAULTS: [(DiskFault, bool); 6] = [
+    (DiskFault::Once, false),
+    (DiskFault::Full, false),
+    (DiskFault::ReadOnly, false),
+    (DiskFault::Torn, false),
+    (DiskFault::Forgets, false),
+    (DiskFault::Forgets, true),
 ];
 
 /// Walks the points: every fourth, or every so many as `HCERT_FAULT_STEP` says, which is 1 for all.
 fn walk(quick_repair: QuickRepair) {
     let step = std::env::var("HCERT_FAULT_STEP").map_or(4, |text| text.parse().expect("a number"));
     let calls = life(quick_repair, None, false).machine.disk.calls();
-    let points: Vec<(u64, (Fault, bool))> = (1..=calls)
+    let points: Vec<(u64, (DiskFault, bool))> = (1..=calls)
         .flat_map(|call| (0..).zip(FAULTS).map(move |(number, fault)| (number, call, fault)))
         .filter(|(number, call, _)| (call + number).is_multiple_of(step))
         .map(|(_, call, fault)| (call, fault))

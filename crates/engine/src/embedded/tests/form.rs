@@ -12,7 +12,7 @@ enum Met {
     /// The store cannot be opened, neither to serve nor to be looked at.
     Opening,
     /// The store can be looked at. A check of it tells the part, and whoever reads it is refused.
-    Reading(&'static str, fn(&Engine) -> Result<(), Error>),
+    Reading(&'static str, fn(&Engine) -> Result<(), StoreError>),
 }
 
 type Tampering = (&'static str, fn(&Path), Met);
@@ -48,20 +48,20 @@ const FIRST: Id = Id::FIRST;
 /// The last change of the store below.
 const LAST: Seq = Seq(3);
 
-fn export(engine: &Engine) -> Result<(), Error> {
+fn export(engine: &Engine) -> Result<(), StoreError> {
     engine.export(Seq(0), 10).map(drop)
 }
 
-fn consents(engine: &Engine) -> Result<(), Error> {
+fn consents(engine: &Engine) -> Result<(), StoreError> {
     engine.consent_history(FIRST).map(drop)
 }
 
-fn patients(engine: &Engine) -> Result<(), Error> {
+fn patients(engine: &Engine) -> Result<(), StoreError> {
     engine.patient(FIRST).map(drop)
 }
 
 /// What a backup reads.
-fn backed_up(engine: &Engine) -> Result<(), Error> {
+fn backed_up(engine: &Engine) -> Result<(), StoreError> {
     let moment = engine.moment()?;
     let mut check = CopyCheck::new(&moment.dictionaries)?;
     check.changes(Seq(0), &engine.copy_changes(Seq(0), moment.until)?.bytes)?;
@@ -69,7 +69,7 @@ fn backed_up(engine: &Engine) -> Result<(), Error> {
 }
 
 #[track_caller]
-fn expect_damaged(what: &str, done: Result<(), Error>) {
+fn expect_damaged(what: &str, done: Result<(), StoreError>) {
     let error = done.expect_err(what);
     // The exit code 3 and the advice what to do next follow from these words.
     assert!(error.to_string().contains(crate::DAMAGED), "{what}: {error}");
@@ -94,7 +94,7 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
         fs::write(&file, &whole).unwrap();
         tamper(&file);
         for serves in [false, true] {
-            let open = if serves { Embedded::open } else { Embedded::look };
+            let open = if serves { Engine::open } else { Engine::look };
             let (engine, part, read) = match (open(options(&folder, &fixture.now)), met) {
                 (Ok(engine), Met::Reading(part, read)) => (engine, part, read),
                 (opened, met) => {
@@ -107,7 +107,7 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
             expect_damaged(what, read(&engine));
             expect_damaged(what, backed_up(&engine));
             let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
-            let is_told = |problem: &Problem| {
+            let is_told = |problem: &VerifyProblem| {
                 problem.part == *part
                     && !problem.text.contains("its body gives no row")
                     && !problem.text.contains("to its end")
@@ -130,6 +130,6 @@ fn a_copied_change_of_an_id_that_none_can_have_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let beginning =
         crate::Beginning { store: moment.store, names: moment.names, dictionaries: moment.dictionaries, to: Seq(1) };
-    let mut restore = Restore::begin(folder.path(), 8 << 20, beginning).unwrap();
+    let mut restore = StoreRestore::begin(folder.path(), 8 << 20, beginning).unwrap();
     expect_damaged("restore", restore.changes(&piece));
 }

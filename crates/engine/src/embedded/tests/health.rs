@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{Health, IndexHealth, STORE_FILE, StoreHealth};
+use crate::{EngineHealth, IndexHealth, STORE_FILE, StoreHealth};
 
-fn lag(health: &Health) -> Option<u64> {
+fn lag(health: &EngineHealth) -> Option<u64> {
     match health.index {
         IndexHealth::Live { lag } => Some(lag),
         IndexHealth::Building { .. } => None,
@@ -46,7 +46,7 @@ fn what_is_handed_over_and_refused_leaves_nothing_in_the_queue() {
     fixture.engine.close();
     let content = content(Trigger::Create, State::Draft, "a");
     let refused = fixture.write(Write::Create { content, if_none_exist: None, rows: None });
-    assert!(matches!(refused, Err(Refused::Closed)));
+    assert!(matches!(refused, Err(RefusedChange::Closed)));
     assert_eq!(fixture.engine.health().queue, 0);
 }
 
@@ -55,7 +55,7 @@ fn batches_and_commits_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(1_736_676_000_000));
     let metrics = base::metrics::Metrics::new();
-    let engine = Embedded::open(Options { metrics: metrics.clone(), ..options(&folder, &now) }).unwrap();
+    let engine = Engine::open(EngineOptions { metrics: metrics.clone(), ..options(&folder, &now) }).unwrap();
     let fixture = Fixture { folder, now, engine };
     fixture.create(State::Draft, "a");
     fixture.create(State::Draft, "b");
@@ -88,8 +88,8 @@ fn a_store_that_is_cut_to_nothing_is_told_and_stays_as_it_is() {
     assert!(fixture.engine.current(Id::FIRST).is_err() || fixture.engine.current(Id::FIRST).unwrap().is_some());
     fixture.engine.close();
     assert_eq!(fs::metadata(&path).unwrap().len(), 0, "nothing is written into it");
-    let again = Embedded::open(options(&fixture.folder, &fixture.now)).map(drop);
-    assert!(matches!(&again, Err(Error::Damaged(problem)) if problem.contains("empty")), "{again:?}");
+    let again = Engine::open(options(&fixture.folder, &fixture.now)).map(drop);
+    assert!(matches!(&again, Err(StoreError::Damaged(problem)) if problem.contains("empty")), "{again:?}");
 }
 
 /// Whatever was acknowledged after that would be gone with the file.
@@ -120,11 +120,11 @@ fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
         take(&path);
         let write =
             Write::Create { content: content(Trigger::Create, State::Draft, "b"), if_none_exist: None, rows: None };
-        let Err(Refused::Store(error)) = fixture.write(write) else { panic!("{name}: it was written") };
-        assert!(matches!(*error, Error::Gone), "{name}: {error}");
+        let Err(RefusedChange::Store(error)) = fixture.write(write) else { panic!("{name}: it was written") };
+        assert!(matches!(*error, StoreError::Gone), "{name}: {error}");
         assert_eq!(fixture.engine.health().store, StoreHealth::Gone, "{name}");
         assert!(fixture.engine.current(Id::FIRST).unwrap().is_some(), "{name}: what can be read is read");
-        let gone = Error::Gone.to_string();
+        let gone = StoreError::Gone.to_string();
         let verified = fixture.engine.verify(&certificate::Names::default(), &mut |_| ());
         let told =
             verified.map(|verified| verified.problems.into_iter().map(|problem| problem.text).collect::<String>());
@@ -149,7 +149,7 @@ fn an_idle_engine_sees_that_its_file_is_gone_and_does_not_take_it_back() {
         thread::sleep(Duration::from_millis(10));
     }
     fs::rename(&aside, &path).unwrap();
-    assert!(matches!(fixture.delete(Id::FIRST), Err(Refused::Store(_))));
+    assert!(matches!(fixture.delete(Id::FIRST), Err(RefusedChange::Store(_))));
     fixture.reopen();
     assert_eq!(fixture.engine.health().store, StoreHealth::Good);
     fixture.delete(Id::FIRST).unwrap();
@@ -164,11 +164,11 @@ fn a_folder_has_one_engine_though_its_store_is_replaced() {
     fs::copy(&path, path.with_extension("copied")).unwrap();
     fs::rename(path.with_extension("copied"), &path).unwrap();
     let second = || options(&fixture.folder, &fixture.now);
-    assert!(matches!(Embedded::open(second()).map(drop), Err(Error::InUse(Some(_)))));
-    assert!(matches!(Embedded::look(second()).map(drop), Err(Error::InUse(Some(_)))));
+    assert!(matches!(Engine::open(second()).map(drop), Err(StoreError::InUse(Some(_)))));
+    assert!(matches!(Engine::look(second()).map(drop), Err(StoreError::InUse(Some(_)))));
     fixture.engine.close();
-    let looks = Embedded::look(second()).unwrap();
-    assert!(matches!(Embedded::open(second()).map(drop), Err(Error::InUse(Some(_)))));
+    let looks = Engine::look(second()).unwrap();
+    assert!(matches!(Engine::open(second()).map(drop), Err(StoreError::InUse(Some(_)))));
     looks.close();
     fixture.reopen();
 }

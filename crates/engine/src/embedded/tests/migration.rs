@@ -130,7 +130,7 @@ fn opened_at(from: &Path) -> Fixture {
     fs::create_dir(&data).unwrap();
     std::os::unix::fs::symlink(from.join("store.redb"), data.join("store.redb")).unwrap();
     let now = Arc::new(AtomicI64::new(1_836_676_000_000));
-    let engine = Embedded::open(options(&folder, &now)).unwrap();
+    let engine = Engine::open(options(&folder, &now)).unwrap();
     Fixture { folder, now, engine }
 }
 
@@ -140,12 +140,12 @@ fn a_store_of_a_later_format_is_refused_and_both_numbers_are_named() {
     fixture.engine.close();
     let path = store(&fixture);
     old::set_format(&path, 3);
-    let refused = Embedded::open(options(&fixture.folder, &fixture.now)).err().unwrap();
-    assert!(matches!(refused, Error::Newer(_)));
+    let refused = Engine::open(options(&fixture.folder, &fixture.now)).err().unwrap();
+    assert!(matches!(refused, StoreError::Newer(_)));
     let told = refused.to_string();
     assert!(told.contains("format 3") && told.contains("up to 2") && told.contains("later release"), "{told}");
     old::set_format(&path, 0);
-    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::Damaged(_))));
+    assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::Damaged(_))));
 }
 
 #[test]
@@ -158,8 +158,8 @@ fn without_a_copy_nothing_is_migrated() {
     // A folder under the name of the copy cannot be replaced by a file.
     let copy = path.with_extension("redb.format-1");
     fs::create_dir_all(copy.join("not-empty")).unwrap();
-    let refused = Embedded::open(options(&fixture.folder, &fixture.now)).err().unwrap();
-    assert!(matches!(refused, Error::Migration(_)), "{refused}");
+    let refused = Engine::open(options(&fixture.folder, &fixture.now)).err().unwrap();
+    assert!(matches!(refused, StoreError::Migration(_)), "{refused}");
     assert!(refused.to_string().contains("store.redb.format-1"), "{refused}");
     assert_eq!(old::state(&path), (1, None, 0));
     assert!(!path.with_extension("redb.part").exists());

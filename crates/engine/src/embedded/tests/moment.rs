@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use certificate::{Access, Stamp};
+use certificate::{Openness, Stamp};
 use fhir::date_time::Span;
 
-const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Closed };
+const CLOSED: Consent = Consent { doctor: Openness::Closed, representative: Openness::Closed };
 
 fn doctor_closed() -> Filter {
     Filter::Class(ClassTest::DoctorClosed)
@@ -54,7 +54,7 @@ fn author(author: u8) -> String {
 }
 
 impl Model {
-    fn made(&mut self, written: &Written) {
+    fn made(&mut self, written: &AcknowledgedChange) {
         let (id, version) = (written.id.get(), written.version.get());
         let latest = self.versions.iter().map(|made| made.milliseconds).max().unwrap_or(i64::MIN);
         self.unordered |= written.stamp.milliseconds < latest;
@@ -96,11 +96,11 @@ impl Model {
                 let content = content(Trigger::Create, State::Draft, &author(by));
                 let stamp = Stamp::at(START + milliseconds);
                 let content = Some((content.tail, content.row));
-                let import = Import { id, version: Version::FIRST, stamp, state: State::Draft, content };
+                let import = ImportedVersion { id, version: Version::FIRST, stamp, state: State::Draft, content };
                 let batch = fixture.engine.prepare_import(vec![import]);
                 fixture.engine.import(batch).blocking_recv().unwrap().unwrap();
                 let (version, state, consent) = (Version::FIRST, State::Draft, Consent::default());
-                self.made(&Written { id, version, stamp, state, changed: true, consent });
+                self.made(&AcknowledgedChange { id, version, stamp, state, changed: true, consent });
                 self.authors.insert(id.get(), by);
             }
         }
@@ -109,7 +109,7 @@ impl Model {
     /// All versions that a doctor sees, newest first.
     fn history(&self, since: Option<i64>, at: Option<Span>, doctor: Option<u8>) -> Vec<(u64, u32)> {
         let hidden = |id: u64| {
-            let closed = self.consents.get(&id).is_some_and(|consent| consent.doctor == Access::Closed);
+            let closed = self.consents.get(&id).is_some_and(|consent| consent.doctor == Openness::Closed);
             doctor.is_some_and(|doctor| closed && self.authors[&id] != doctor)
         };
         let replaced = |of: &Made| {
@@ -210,7 +210,7 @@ fn every_reader_sees_one_moment_while_consent_changes() {
             scope.spawn(move || {
                 let search = |filter| {
                     let sort = vec![Sort { key: SortKey::LastUpdated, descending: true }];
-                    engine.search(&Query { filter, sort, page: 1, count: 100 }).unwrap()
+                    engine.search(&EngineQuery { filter, sort, page: 1, count: 100 }).unwrap()
                 };
                 let mut seen = Seq(0);
                 while !stop.load(Ordering::Acquire) {

@@ -77,7 +77,7 @@ fn filled() -> Fixture {
             fixture.delete(written.id).unwrap();
         }
     }
-    let closed = Consent { doctor: certificate::Access::Closed, ..Consent::default() };
+    let closed = Consent { doctor: certificate::Openness::Closed, ..Consent::default() };
     for id in 2..6 {
         fixture.set_consent(Id::new(id).unwrap(), closed).unwrap();
     }
@@ -132,7 +132,7 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
     let folder = fixture.folder.path().join("data");
     let path = folder.join(STORE_FILE);
     let bytes = fs::read(&path).unwrap();
-    let opened = || Embedded::look(options(&fixture.folder, &fixture.now));
+    let opened = || Engine::look(options(&fixture.folder, &fixture.now));
     let engine = opened().unwrap();
     let whole = versions(&engine);
     let findings = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
@@ -159,7 +159,7 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
                         || found.problems != findings.problems;
                     for id in 1..=150 {
                         if let Err(error) = engine.current(Id::new(id).unwrap()) {
-                            assert!(matches!(error, Error::Damaged(_)), "{what}: {error}");
+                            assert!(matches!(error, StoreError::Damaged(_)), "{what}: {error}");
                             assert!(is_reported, "{what}: a read fails, and the check found nothing");
                         }
                     }
@@ -169,10 +169,10 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
                 }
                 Err(error) => {
                     assert!(
-                        matches!(error, Error::Damaged(_) | Error::Newer(_) | Error::OtherNames { .. }),
+                        matches!(error, StoreError::Damaged(_) | StoreError::Newer(_) | StoreError::OtherNames { .. }),
                         "{what}: {error}"
                     );
-                    let found = Embedded::verify_unopened(&folder).unwrap();
+                    let found = Engine::verify_unopened(&folder).unwrap();
                     assert!(!found.is_whole(), "{what}: it cannot be opened ({error}), and its pages are whole");
                     refused += 1;
                 }
@@ -219,7 +219,7 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
     let (_, tree) = pages.tables(commit, &mut |_| ()).into_iter().find(|(name, _)| name == "version").unwrap();
     let mut leaves = Vec::new();
     pages.walk(tree, &mut |met| {
-        if let store::pages::Met::Leaf(offset, _) = met {
+        if let store::pages::WalkEvent::Leaf(offset, _) = met {
             leaves.push(offset as usize);
         }
     });
@@ -229,8 +229,8 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
     after[leaves[1]..leaves[1] + PAGE_BYTES].fill(0xAA);
     assert_eq!(after[9] & 2, 0, "it was closed in order");
     // redb built with debug assertions reads all pages when it opens a file; without a cache it reads them again.
-    let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
-    let engine = Embedded::open(without_cache).unwrap();
+    let without_cache = EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+    let engine = Engine::open(without_cache).unwrap();
     fs::OpenOptions::new()
         .write(true)
         .open(&path)
@@ -238,7 +238,7 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
         .write_all_at(&after[leaves[1]..][..PAGE_BYTES], leaves[1] as u64)
         .unwrap();
     let read = |id: u64| engine.current(Id::new(id).unwrap());
-    let failed: Vec<u64> = (1..=150).filter(|id| matches!(read(*id), Err(Error::Damaged(_)))).collect();
+    let failed: Vec<u64> = (1..=150).filter(|id| matches!(read(*id), Err(StoreError::Damaged(_)))).collect();
     assert!(!failed.is_empty() && failed.len() < 100, "{failed:?}");
     let good = (1..=150).filter(|id| !failed.contains(id)).collect::<Vec<_>>();
     assert!(good.iter().all(|id| read(*id).unwrap().is_some()), "the others are read");
@@ -248,7 +248,7 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
         let id = Id::new(id).unwrap();
         engine.write(Write::Update { id, content, if_match: None, base: None, rows: None }).blocking_recv().unwrap()
     };
-    assert!(matches!(update(failed[0]), Err(Refused::Store(_))), "a write that meets the page is refused");
+    assert!(matches!(update(failed[0]), Err(RefusedChange::Store(_))), "a write that meets the page is refused");
     assert_eq!(engine.seq(), before);
     let found = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
     let told = found.problems.iter().find(|problem| problem.part == "version").map(|problem| problem.text.clone());
@@ -264,7 +264,7 @@ fn leaves(path: &Path, table: &str) -> Vec<(usize, Vec<Vec<u8>>)> {
     let (_, tree) = pages.tables(commit, &mut |_| ()).into_iter().find(|(name, _)| name == table).unwrap();
     let mut leaves = Vec::new();
     pages.walk(tree, &mut |met| {
-        if let store::pages::Met::Leaf(offset, leaf) = met {
+        if let store::pages::WalkEvent::Leaf(offset, leaf) = met {
             leaves.push((offset as usize, leaf.rows().map(|(key, _)| key.to_vec()).collect()));
         }
     });
@@ -293,7 +293,7 @@ fn a_store_whose_newest_key_is_damaged_is_not_opened() {
             let path = fixture.folder.path().join("data").join(STORE_FILE);
             let (at, key) = last_key(&path, leaves(&path, table).pop().unwrap());
             write_at(&path, &[key[bit / 8] ^ 1 << (bit % 8)], at + bit / 8);
-            let opened = Embedded::open(options(&fixture.folder, &fixture.now));
+            let opened = Engine::open(options(&fixture.folder, &fixture.now));
             let told = opened.err().unwrap_or_else(|| panic!("{table}, bit {bit}: it was opened")).to_string();
             assert!(told.contains("damaged") && told.contains(table), "{told}");
         }
@@ -306,7 +306,7 @@ fn what_is_not_found_because_of_a_damaged_key_is_damage() {
     for table in ["version", "patient"] {
         let fixture = filled();
         let path = fixture.folder.path().join("data").join(STORE_FILE);
-        let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+        let without_cache = EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
         let (leaf, mut keys) = leaves(&path, table).remove(0);
         let id = |key: &[u8]| u64::from_le_bytes(key[..8].try_into().unwrap());
         // Of one that has a single version.
@@ -314,7 +314,7 @@ fn what_is_not_found_because_of_a_damaged_key_is_damage() {
         let (at, key) = last_key(&path, (leaf, keys));
         let id = Id::new(id(&key)).unwrap();
         let absent = Id::new(9_999).unwrap();
-        let engine = Embedded::open(without_cache).unwrap();
+        let engine = Engine::open(without_cache).unwrap();
         let read = |id: Id| match table {
             "version" => engine.current(id).map(|found| found.is_some()),
             _ => engine.patient(id).map(|found| found.is_some()),
@@ -339,8 +339,8 @@ fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
             // Days before 1970 are below zero.
             lowest[..4].copy_from_slice(&i32::MIN.to_le_bytes());
         }
-        let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
-        let engine = Embedded::open(without_cache).unwrap();
+        let without_cache = EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+        let engine = Engine::open(without_cache).unwrap();
         write_at(&path, &lowest, at);
         let reader = engine.shared.store.reader().unwrap();
         let all = usize::MAX;
@@ -377,7 +377,7 @@ fn a_commit_that_meets_damage_refuses_writes_until_the_page_is_whole_again() {
     for (page, place) in used.flat_map(|page| [(page, 0), (page, 512)]) {
         let what = format!("page {page} from {place} on");
         fs::write(&path, &bytes).unwrap();
-        let engine = Embedded::open(Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) }).unwrap();
+        let engine = Engine::open(EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) }).unwrap();
         let create = || {
             let content = content(Trigger::Create, State::Draft, "Patient/1");
             engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
@@ -421,7 +421,7 @@ fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
     let path = fixture.folder.path().join("data").join(STORE_FILE);
     fixture.engine.close();
     store::tampered::edit_version(&path, written.id, written.version, |record| record[16] ^= 1);
-    let engine = Embedded::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
     let exported = engine.export(Seq(0), 10).map(|found| found.len());
-    assert!(matches!(&exported, Err(Error::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
+    assert!(matches!(&exported, Err(StoreError::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
 }

@@ -251,7 +251,7 @@ fn links_that_were_stored_after_all_are_taken_in() {
     let fixture = Fixture::new();
     fixture.patients([linked(1, &[2])]);
     let shared = &fixture.engine.shared;
-    *shared.links.write().unwrap() = Links::default();
+    *shared.links.write().unwrap() = PatientLinks::default();
     shared.store.reopen().unwrap();
     shared.read_links().unwrap();
     assert_eq!(fixture.tied(2), [1]);
@@ -277,14 +277,16 @@ fn a_damaged_patient_is_told_and_the_others_are_not_touched() {
     fixture.patients([patient(1, &[(NI, "1")]), patient(2, &[(NI, "2")])]);
     fixture.engine.shared.store.damage_patient(id(1));
     let engine = &fixture.engine;
-    let told = |error: Error| assert!(matches!(&error, Error::Damaged(what) if what.contains("Patient/1")), "{error}");
+    let told = |error: StoreError| {
+        assert!(matches!(&error, StoreError::Damaged(what) if what.contains("Patient/1")), "{error}");
+    };
     told(engine.patient(id(1)).unwrap_err());
     told(engine.patient_facts(id(1)).unwrap_err());
     told(engine.patient_versions(id(1)).unwrap_err());
     assert_eq!(engine.patient(id(2)).unwrap().unwrap().facts.identifiers[0].1, "2");
     // What cannot be read is not written over, and nothing of its batch is stored.
     let refused = engine.write_patients(vec![patient(3, &[]), patient(1, &[])]).blocking_recv().unwrap();
-    assert!(matches!(refused, Err(Refused::Store(_))), "{refused:?}");
+    assert!(matches!(refused, Err(RefusedChange::Store(_))), "{refused:?}");
     assert_eq!(engine.patient(id(3)).unwrap(), None);
     assert_eq!(fixture.patients([patient(None, &[])]), [PatientWritten::Stored(id(3), version(1))]);
 }
@@ -294,6 +296,6 @@ fn a_closed_engine_takes_no_patients() {
     let fixture = Fixture::new();
     fixture.engine.close();
     for answer in [fixture.engine.write_patients(vec![]), fixture.engine.import_patients(vec![])] {
-        assert!(matches!(answer.blocking_recv().unwrap(), Err(Refused::Closed)));
+        assert!(matches!(answer.blocking_recv().unwrap(), Err(RefusedChange::Closed)));
     }
 }

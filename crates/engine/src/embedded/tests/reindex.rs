@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use certificate::Access;
+use certificate::Openness;
 
 fn reindex(engine: &Engine) -> Result<u64, String> {
     engine.reindex(&mut |_, _| ())
@@ -15,7 +15,7 @@ fn reindex(engine: &Engine) -> Result<u64, String> {
 fn an_index_is_built_again_while_writes_and_searches_go_on() {
     let fixture = Fixture::new();
     let engine = &fixture.engine;
-    let count = Query { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 0 };
+    let count = EngineQuery { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 0 };
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -53,7 +53,7 @@ fn an_index_built_again_is_the_one_that_the_next_start_opens() {
     let id = fixture.create(State::Draft, "Patient/1").id;
     fixture.create(State::Completed, "Patient/2");
     fixture.update(id, Trigger::Update, State::Completed, "Patient/2").unwrap();
-    fixture.set_consent(id, Consent { doctor: Access::Closed, representative: Access::Open }).unwrap();
+    fixture.set_consent(id, Consent { doctor: Openness::Closed, representative: Openness::Open }).unwrap();
     fixture.indexed();
     let found = fixture.find(Filter::Term(about("Patient/2")));
     assert_eq!(reindex(&fixture.engine).unwrap(), 2);

@@ -4,18 +4,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::embedded::index::medium::memory::Memory;
-use crate::embedded::index::{Held, Holdings};
-use crate::embedded::store::backend::disk::Disk;
-use crate::embedded::{Media, indexer, writer};
+use crate::embedded::index::medium::memory::MemoryFiles;
+use crate::embedded::index::{Holdings, IndexedCertificate};
+use crate::embedded::store::backend::disk::SimulatedDisk;
+use crate::embedded::{EngineMedia, indexer, writer};
 
 /// Calls of a round to the disk of the index, and some more.
 const CALLS: u64 = 14;
 
 /// What outlives an engine.
 struct Machine {
-    disk: Arc<Disk>,
-    files: Arc<Memory>,
+    disk: Arc<SimulatedDisk>,
+    files: Arc<MemoryFiles>,
 }
 
 impl Machine {
@@ -27,11 +27,11 @@ impl Machine {
     fn start(&self) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-        let media = Media {
-            store: store::Medium::File(store::FileMedium::of(&self.disk)),
-            index: index::Medium::of(&self.files),
+        let media = EngineMedia {
+            store: store::StoreMedium::File(store::FileMedium::of(&self.disk)),
+            index: index::IndexMedium::of(&self.files),
         };
-        let (engine, hands) = Embedded::assemble(&options(&folder, &now), media).unwrap();
+        let (engine, hands) = Engine::assemble(&options(&folder, &now), media).unwrap();
         let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
         engine.threads.lock().unwrap().extend(threads);
         Fixture { folder, now, engine }
@@ -63,7 +63,7 @@ fn answers(fixture: &Fixture) -> Vec<(u64, Vec<(u64, u32)>)> {
 }
 
 /// What the index holds, row by row.
-fn held(fixture: &Fixture) -> Vec<(u64, Vec<Held>)> {
+fn held(fixture: &Fixture) -> Vec<(u64, Vec<IndexedCertificate>)> {
     let view = fixture.engine.shared.view().unwrap();
     let mut holdings = Holdings::read(&view.index).unwrap();
     let ids = 1..=fixture.engine.seq().0;
@@ -80,7 +80,7 @@ fn rebuild(fixture: &Fixture) {
     fixture.indexed();
 }
 
-fn is_waiting(fixture: &Fixture, files: &Memory) -> bool {
+fn is_waiting(fixture: &Fixture, files: &MemoryFiles) -> bool {
     fixture.engine.index_now();
     files.refused() > 0
 }

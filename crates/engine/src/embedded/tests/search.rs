@@ -10,7 +10,7 @@ use proptest::sample::select;
 
 use super::*;
 use certificate::Stamp;
-use certificate::search::class::Coding;
+use certificate::search::class::ClassCoding;
 use certificate::search::collation;
 use certificate::search::filter::{TimeField, TimeTest, TitleTest, TokenTest};
 use fhir::date_time::Span;
@@ -35,9 +35,9 @@ enum Step {
 
 const IDS: u64 = 9;
 
-fn coding() -> impl Strategy<Value = Coding> {
+fn coding() -> impl Strategy<Value = ClassCoding> {
     (select(&[None, Some("s"), Some("t")][..]), select(&[None, Some("a"), Some("b"), Some("õ")][..]))
-        .prop_map(|(system, code)| Coding { system: system.map(Into::into), code: code.map(Into::into) })
+        .prop_map(|(system, code)| ClassCoding { system: system.map(Into::into), code: code.map(Into::into) })
 }
 
 fn class() -> impl Strategy<Value = Class> {
@@ -207,7 +207,7 @@ fn play(fixture: &mut Fixture, steps: Vec<Step>) -> Rows {
             continue;
         }
         let (version, time) = (before.0 + 1, before.1.max(time));
-        let import = Import {
+        let import = ImportedVersion {
             id: Id::new(id).unwrap(),
             version: Version::new(version).unwrap(),
             stamp: Stamp::at(time),
@@ -310,7 +310,7 @@ proptest! {
             let skip = (page - 1) as usize * count as usize;
             let expected: Vec<(u64, u32)> =
                 found.iter().skip(skip).take(count as usize).map(|(id, (version, _))| (*id, *version)).collect();
-            let query = Query { filter, sort, page, count };
+            let query = EngineQuery { filter, sort, page, count };
             let _ = fixture.find(Filter::All(vec![]));
             let view = fixture.engine.shared.view().unwrap();
             for (way, planned) in view.every_plan(&query).into_iter().enumerate() {

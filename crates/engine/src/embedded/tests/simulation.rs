@@ -19,14 +19,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::ClockDecision;
-use crate::embedded::store::backend::disk::{Fault, Kept};
+use crate::embedded::store::backend::disk::{DiskFault, Kept};
 use dice::Dice;
 use model::Moment;
 use request::{Request, subject};
 use stepped::{Known, Machine, Process};
 
 /// A search that was planned and is run later, with what it must find.
-type Held = (PlannedSearch, Query, Moment);
+type Held = (PlannedSearch, EngineQuery, Moment);
 
 /// Everything of one run.
 struct Run {
@@ -39,7 +39,7 @@ struct Run {
     steps: Vec<String>,
 }
 
-fn query(dice: &mut Dice) -> Query {
+fn query(dice: &mut Dice) -> EngineQuery {
     let term = |dice: &mut Dice| Filter::Term(about(&subject(dice.below(4))));
     let class = |test| Filter::Class(test);
     let ids = |dice: &mut Dice| {
@@ -57,11 +57,11 @@ fn query(dice: &mut Dice) -> Query {
     };
     let key = dice.pick(&[SortKey::Id, SortKey::LastUpdated]);
     let sort = vec![Sort { key, descending: dice.once_in(2) }];
-    Query { filter, sort, page: dice.pick(&[1, 1, 2, 3]), count: dice.pick(&[100, 3, 1, 0]) }
+    EngineQuery { filter, sort, page: dice.pick(&[1, 1, 2, 3]), count: dice.pick(&[100, 3, 1, 0]) }
 }
 
 /// What a search must find at a moment: its total and its page.
-pub(super) fn expected(query: &Query, moment: &Moment) -> (u64, Vec<(u64, u32)>) {
+pub(super) fn expected(query: &EngineQuery, moment: &Moment) -> (u64, Vec<(u64, u32)>) {
     let of = |id: &u64| Id::new(*id).unwrap();
     let mut found: Vec<(i64, u64, u32)> = moment
         .rows
@@ -81,7 +81,7 @@ pub(super) fn expected(query: &Query, moment: &Moment) -> (u64, Vec<(u64, u32)>)
 }
 
 /// Runs a search that was planned and compares.
-pub(super) fn check_search(planned: PlannedSearch, query: &Query, moment: &Moment) {
+pub(super) fn check_search(planned: PlannedSearch, query: &EngineQuery, moment: &Moment) {
     let page = planned.run().unwrap_or_else(|error| panic!("{query:?} failed: {error:?}"));
     let found: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
     assert_eq!((page.total, found), expected(query, moment), "{query:?} at {}", moment.seq);
@@ -140,7 +140,7 @@ impl Run {
                 self.note(format!("the clock jumps by {jump}"));
             }
             33 => {
-                let (calls, fault) = (self.dice.below(14) + 1, self.dice.pick(&Fault::ALL));
+                let (calls, fault) = (self.dice.below(14) + 1, self.dice.pick(&DiskFault::ALL));
                 self.machine.disk.break_at(calls, fault);
                 self.note(format!("the disk breaks in {calls} calls: {fault:?}"));
             }

@@ -1,13 +1,13 @@
 //! Every change: numbered without gaps, its version or consent there, its time and its running count as they must be.
 
-use super::super::store::record::Record;
-use super::super::store::{Error, Reader, What};
+use super::super::store::record::VersionRecord;
+use super::super::store::{ChangeKind, StoreError, StoreReader};
 use super::Check;
 use crate::limits::VERIFY_CHUNK_ROWS;
 
 impl Check<'_> {
     /// Walks over the changes up to the one at which the check began.
-    pub(super) fn changes(&mut self) -> Result<(), Error> {
+    pub(super) fn changes(&mut self) -> Result<(), StoreError> {
         let end = self.start.seq.0;
         let unordered = self.start.position.unordered;
         let (mut after, mut running, mut latest) = (0, 0, i64::MIN);
@@ -70,11 +70,11 @@ impl Check<'_> {
 }
 
 /// What a change made and is not there, in words.
-fn missing(reader: &Reader, change: &super::super::store::Change) -> Result<Option<String>, Error> {
+fn missing(reader: &StoreReader, change: &super::super::store::ChangeRow) -> Result<Option<String>, StoreError> {
     let id = change.id;
     match change.what {
-        What::Version(version) => {
-            let seq = reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq).ok())?;
+        ChangeKind::Version(version) => {
+            let seq = reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.seq).ok())?;
             Ok(match seq {
                 None => Some(format!("version {version} of Composition/{id}, which is missing")),
                 Some(Some(seq)) if seq != change.seq => {
@@ -84,13 +84,13 @@ fn missing(reader: &Reader, change: &super::super::store::Change) -> Result<Opti
                 Some(_) => None,
             })
         }
-        What::Consent(number) => {
+        ChangeKind::Consent(number) => {
             // What is missing or not readable is an error of its own here.
             let what = format!("change {number} of the consent of Composition/{id}");
             match reader.consent_change(id, number, |record| Ok(record.seq)) {
                 Ok(seq) if seq == change.seq => Ok(None),
                 Ok(seq) => Ok(Some(format!("{what}, which has change {seq}"))),
-                Err(Error::Damaged(problem)) => Ok(Some(format!("{what}: {problem}"))),
+                Err(StoreError::Damaged(problem)) => Ok(Some(format!("{what}: {problem}"))),
                 Err(error) => Err(error),
             }
         }

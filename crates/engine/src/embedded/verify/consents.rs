@@ -1,13 +1,13 @@
 //! Every change of consent, and what holds beside the newest of them.
 
-use super::super::store::consent::record::Record;
-use super::super::store::{Error, Reader, Records, What};
+use super::super::store::consent::record::StoredConsent;
+use super::super::store::{ChangeKind, Records, StoreError, StoreReader};
 use super::Check;
 use certificate::{Consent, Id};
 
 impl Check<'_> {
     /// Walks over all changes of consent, then over what holds.
-    pub(super) fn consents(&mut self) -> Result<(), Error> {
+    pub(super) fn consents(&mut self) -> Result<(), StoreError> {
         let of = self.reader()?.record_count(Records::Consent)?;
         let (mut last, mut done) = ((0, 0), 0);
         self.records(Records::Consent, "consent", of, |check, reader, key, bytes| {
@@ -33,7 +33,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn consent(&mut self, reader: &Reader, key: (u64, u32), expected: u32, bytes: &[u8]) -> Result<(), Error> {
+    fn consent(
+        &mut self,
+        reader: &StoreReader,
+        key: (u64, u32),
+        expected: u32,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
         let (number, what) = (key.1, format!("change {} of the consent of Composition/{}", key.1, key.0));
         let Some(id) = Id::new(key.0) else {
             self.found.tell("consent", "a certificate has id 0");
@@ -42,7 +48,7 @@ impl Check<'_> {
         if number != expected {
             self.found.tell("consent", &format!("{what} stands where change {expected} belongs"));
         }
-        let record = match Record::read(id, number, bytes) {
+        let record = match StoredConsent::read(id, number, bytes) {
             Ok(record) => record,
             Err(error) => {
                 self.found.tell("consent", &error.to_string());
@@ -53,7 +59,7 @@ impl Check<'_> {
             Some((seq, Ok(change)))
                 if seq == record.seq.0
                     && change.id == id
-                    && change.what == What::Consent(number)
+                    && change.what == ChangeKind::Consent(number)
                     && change.milliseconds == record.stamp.milliseconds => {}
             _ => self.found.tell("consent", &format!("{what} has change {}, which is not its own", record.seq)),
         }
@@ -64,7 +70,7 @@ impl Check<'_> {
     }
 
     /// What holds for a certificate is what was said last.
-    fn holds(&mut self, reader: &Reader, id: u64) -> Result<(), Error> {
+    fn holds(&mut self, reader: &StoreReader, id: u64) -> Result<(), StoreError> {
         let Some(id) = Id::new(id) else { return Ok(()) };
         let mut said = None;
         let read = reader.consent_changes(id, |_, record| {
@@ -75,7 +81,7 @@ impl Check<'_> {
             // It was told where the record itself was looked at.
             return Ok(());
         }
-        let holds: Result<Consent, Error> = reader.consent(id);
+        let holds: Result<Consent, StoreError> = reader.consent(id);
         match (said, holds) {
             (Some(said), Ok(holds)) if said == holds => {}
             (_, Err(error)) => self.found.tell("consent_closed", &error.to_string()),
@@ -87,7 +93,7 @@ impl Check<'_> {
     }
 }
 
-fn has_history(reader: &Reader, id: Id) -> Result<bool, Error> {
+fn has_history(reader: &StoreReader, id: Id) -> Result<bool, StoreError> {
     let mut has_one = false;
     match reader.consent_changes(id, |_, _| {
         has_one = true;
@@ -95,7 +101,7 @@ fn has_history(reader: &Reader, id: Id) -> Result<bool, Error> {
     }) {
         // One that is not readable is one all the same.
         Ok(()) => Ok(has_one),
-        Err(Error::Damaged(_)) => Ok(true),
+        Err(StoreError::Damaged(_)) => Ok(true),
         Err(error) => Err(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::StoreError;
 use certificate::Seq;
 
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
@@ -19,7 +19,7 @@ pub struct Verifying {
 
 /// Something that is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct VerifyProblem {
     /// Table of the store, or `file`, `meta`, `index`, `audit`.
     pub part: String,
     /// What is wrong, with id and version. It names no person.
@@ -28,7 +28,7 @@ pub struct Problem {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verified {
+pub struct VerifyReport {
     /// The change up to which totals were compared.
     pub change: u64,
     pub versions: u64,
@@ -41,17 +41,17 @@ pub struct Verified {
     /// Certificates that were compared with the index.
     pub indexed: u64,
     /// What is wrong. Empty: all is as it was written.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<VerifyProblem>,
     /// How many more there are.
     pub problems_untold: u64,
     /// What is worth knowing and no problem.
     pub notes: Vec<String>,
 }
 
-impl Verified {
+impl VerifyReport {
     /// Adds problems of what is kept beside the store.
     pub fn add(&mut self, part: &str, problems: Vec<String>, untold: u64, notes: Vec<String>) {
-        self.problems.extend(problems.into_iter().map(|text| Problem { part: part.to_owned(), text }));
+        self.problems.extend(problems.into_iter().map(|text| VerifyProblem { part: part.to_owned(), text }));
         self.problems_untold += untold;
         self.notes.extend(notes);
     }
@@ -68,7 +68,7 @@ impl Verified {
     /// For a person at a terminal: problems, notes, then what was looked at.
     pub fn told(&self) -> String {
         let mut out = String::new();
-        for Problem { part, text } in &self.problems {
+        for VerifyProblem { part, text } in &self.problems {
             out.push_str(&format!("{part}: {text}\n"));
         }
         if self.problems_untold > 0 {
@@ -91,8 +91,8 @@ impl Verified {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    found: Verified,
+pub(super) struct VerifyFindings {
+    found: VerifyReport,
     /// Problems of the index, and of all the rest.
     of_index: u64,
     of_others: u64,
@@ -100,15 +100,15 @@ pub(super) struct Findings {
 
 const INDEX: &str = "index";
 
-impl Findings {
+impl VerifyFindings {
     /// What was read; nothing, and a problem of a part, where it is damaged.
     ///
     /// # Errors
     /// It cannot be read for another reason.
-    pub(super) fn readable<T>(&mut self, part: &str, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    pub(super) fn readable<T>(&mut self, part: &str, read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
         match read {
             Ok(value) => Ok(Some(value)),
-            Err(Error::Damaged(problem)) => {
+            Err(StoreError::Damaged(problem)) => {
                 self.tell(part, &problem);
                 Ok(None)
             }
@@ -123,7 +123,7 @@ impl Findings {
             false => self.of_others += 1,
         }
         match self.found.problems.len() < VERIFY_PROBLEMS_MAX {
-            true => self.found.problems.push(Problem { part: part.to_owned(), text: text.to_owned() }),
+            true => self.found.problems.push(VerifyProblem { part: part.to_owned(), text: text.to_owned() }),
             false => self.found.problems_untold += 1,
         }
     }
@@ -134,21 +134,21 @@ impl Findings {
     }
 
     /// Says what a damaged index means, and what to do about it.
-    pub(super) fn conclude(&mut self, standing: Standing) {
+    pub(super) fn conclude(&mut self, standing: IndexVerdict) {
         let text = match (self.of_index, self.of_others, standing) {
             (0, ..) => return,
-            (_, 0, Standing::Damaged) => {
+            (_, 0, IndexVerdict::Damaged) => {
                 "the search index is damaged, certificates are not affected: the next start builds it again from the store, and so does hcert \
                  reindex"
             }
-            (_, 0, Standing::Whole) => {
+            (_, 0, IndexVerdict::Whole) => {
                 "the search index is damaged, certificates are not affected: hcert reindex builds it again from the store"
             }
-            (_, 0, Standing::InUse) => {
+            (_, 0, IndexVerdict::InUse) => {
                 "the search index is damaged, certificates are not affected: hcert reindex builds it again from the store while the server \
                  goes on"
             }
-            (_, _, Standing::Damaged) => {
+            (_, _, IndexVerdict::Damaged) => {
                 "the search index is damaged as well; the next start builds it again from the store"
             }
             (..) => {
@@ -160,18 +160,18 @@ impl Findings {
     }
 
     /// The numbers of what was looked at.
-    pub(super) fn counts(&mut self) -> &mut Verified {
+    pub(super) fn counts(&mut self) -> &mut VerifyReport {
         &mut self.found
     }
 
-    pub(super) fn verified(self, change: Seq, patient_change: u64) -> Verified {
-        Verified { change: change.0, patient_change, ..self.found }
+    pub(super) fn verified(self, change: Seq, patient_change: u64) -> VerifyReport {
+        VerifyReport { change: change.0, patient_change, ..self.found }
     }
 }
 
 /// What is known of the index's files, and what becomes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum IndexVerdict {
     /// As they were written, as far as each of them says, or not there at all.
     Whole,
     /// The next start will notice, and build the index again.

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use super::super::index::{self, Held, Holdings, Snapshot};
+use super::super::index::{self, Holdings, IndexedCertificate, Snapshot};
 use super::super::overlay::Numbered;
 use super::super::panics::caught;
-use super::findings::Findings;
+use super::findings::VerifyFindings;
 use certificate::{Id, Seq, Version};
 
 /// What the index holds, compared certificate by certificate in the order of their ids.
-pub(super) struct Indexed<'s> {
+pub(super) struct IndexComparison<'s> {
     holdings: Holdings<'s>,
     at: Seq,
 }
 
-impl<'s> Indexed<'s> {
+impl<'s> IndexComparison<'s> {
     /// Reads the index; none when it cannot be read, which is told.
-    pub(super) fn read(snapshot: &'s Snapshot, found: &mut Findings) -> Option<Indexed<'s>> {
+    pub(super) fn read(snapshot: &'s Snapshot, found: &mut VerifyFindings) -> Option<IndexComparison<'s>> {
         // A damaged file may show as a panic as well as an error.
         let read = caught(|| Holdings::read(snapshot));
         let problem = match read {
             Some(Ok(holdings)) => {
                 found.counts().indexed = holdings.len() as u64;
-                return Some(Indexed { holdings, at: snapshot.at });
+                return Some(IndexComparison { holdings, at: snapshot.at });
             }
             Some(Err(error)) => error.0,
             None => "reading it panicked".to_owned(),
@@ -41,8 +41,8 @@ impl<'s> Indexed<'s> {
         &mut self,
         id: Id,
         expected: Option<Option<(Version, Arc<Numbered>)>>,
-        found: &mut Findings,
-    ) -> Result<(), index::Error> {
+        found: &mut VerifyFindings,
+    ) -> Result<(), index::IndexError> {
         let held = self.holdings.of(id, |passed| stranger(passed, found))?;
         let Some(expected) = expected else { return Ok(()) };
         match (held.as_slice(), expected) {
@@ -52,7 +52,7 @@ impl<'s> Indexed<'s> {
             }
             ([_], None) => found.tell("index", &format!("Composition/{id} is in it, and is not current")),
             ([held], Some((version, numbered))) => {
-                if let Some(part) = held.difference(&Held::expected(version, &numbered)) {
+                if let Some(part) = held.difference(&IndexedCertificate::expected(version, &numbered)) {
                     found.tell("index", &format!("Composition/{id} stands in it with another {part}"));
                 }
             }
@@ -62,11 +62,11 @@ impl<'s> Indexed<'s> {
     }
 
     /// What it holds behind the last certificate of the store.
-    pub(super) fn finish(&self, found: &mut Findings) {
+    pub(super) fn finish(&self, found: &mut VerifyFindings) {
         self.holdings.rest().for_each(|id| stranger(id, found));
     }
 }
 
-fn stranger(id: u64, found: &mut Findings) {
+fn stranger(id: u64, found: &mut VerifyFindings) {
     found.tell("index", &format!("Composition/{id} is in it, and not in the store"));
 }

@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-use super::findings::{Findings, Verified};
+use super::findings::{VerifyFindings, VerifyReport};
 use crate::STORE_FILE;
-use crate::embedded::Embedded;
-use crate::embedded::store::Error;
-use crate::embedded::store::pages::{Lost, Met, Pages};
+use crate::embedded::Engine;
+use crate::embedded::store::StoreError;
+use crate::embedded::store::pages::{Pages, UnreadablePage, WalkEvent};
 
-impl Embedded {
+impl Engine {
     /// Checks the pages of a store that cannot be opened.
     ///
     /// # Errors
     /// Its file cannot be read, or a server has it.
-    pub fn verify_unopened(folder: &Path) -> Result<Verified, Error> {
-        let mut found = Findings::default();
+    pub fn verify_unopened(folder: &Path) -> Result<VerifyReport, StoreError> {
+        let mut found = VerifyFindings::default();
         pages(&Pages::open(&folder.join(STORE_FILE))?, &mut found);
         Ok(found.verified(Default::default(), 0))
     }
 }
 
 /// Walks every table of the newest commit. Whether all of its pages are as they were written.
-pub(super) fn pages(pages: &Pages, found: &mut Findings) -> bool {
+pub(super) fn pages(pages: &Pages, found: &mut VerifyFindings) -> bool {
     let mut is_whole = true;
     for problem in pages.header_problems() {
         is_whole = false;
@@ -29,7 +29,7 @@ pub(super) fn pages(pages: &Pages, found: &mut Findings) -> bool {
     }
     if let Some(commit) = pages.commits().next() {
         pages.walk_all(commit, &mut |table, met| {
-            if let Met::Damaged(lost) = met {
+            if let WalkEvent::Damaged(lost) = met {
                 is_whole = false;
                 found.tell(table, &format!("{}{}", lost.problem, holds(table, &lost)));
             }
@@ -39,7 +39,7 @@ pub(super) fn pages(pages: &Pages, found: &mut Findings) -> bool {
 }
 
 /// Which rows a lost page holds.
-fn holds(table: &str, lost: &Lost) -> String {
+fn holds(table: &str, lost: &UnreadablePage) -> String {
     let name = |key: &Option<Vec<u8>>| key.as_deref().and_then(|key| name(table, key));
     match (name(&lost.above), name(&lost.up_to)) {
         (Some(above), Some(up_to)) => format!("; it holds what lies behind {above}, up to {up_to}"),

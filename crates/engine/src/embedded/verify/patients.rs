@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use super::super::store::patient::BornRow;
-use super::super::store::patient::record::{Record, write_links};
-use super::super::store::{Error, Reader, Records};
+use super::super::store::patient::record::{PatientRecord, write_links};
+use super::super::store::{Records, StoreError, StoreReader};
 use super::Check;
 use crate::PatientFacts;
 use crate::limits::VERIFY_CHUNK_ROWS;
@@ -17,7 +17,7 @@ const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
 
 impl Check<'_> {
     /// Walks over the log, the versions, and the tables of the newest.
-    pub(super) fn patients(&mut self) -> Result<(), Error> {
+    pub(super) fn patients(&mut self) -> Result<(), StoreError> {
         let end = self.start.patient_change;
         let mut logged = HashSet::new();
         let read_to = self.patient_log(0, Some(end), &mut logged)?;
@@ -57,7 +57,7 @@ impl Check<'_> {
         mut after: u64,
         end: Option<u64>,
         logged: &mut HashSet<(u64, u32)>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         loop {
             let left = end.map_or(u64::MAX, |end| end.saturating_sub(after));
             let max = usize::try_from(left).unwrap_or(usize::MAX).min(VERIFY_CHUNK_ROWS);
@@ -83,7 +83,7 @@ impl Check<'_> {
         &mut self,
         logged: &mut HashSet<(u64, u32)>,
         unlogged: &mut Vec<(u64, u32)>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, StoreError> {
         let of = self.reader()?.record_count(Records::Patient)?;
         let mut patients = 0;
         let (mut last, mut latest) = ((0, 0), i64::MIN);
@@ -130,7 +130,7 @@ impl Check<'_> {
     }
 
     /// The newest version of a patient stands in the tables.
-    fn newest(&mut self, reader: &Reader, id: u64) -> Result<(), Error> {
+    fn newest(&mut self, reader: &StoreReader, id: u64) -> Result<(), StoreError> {
         // One that is not readable was told before.
         let Ok(Some((facts, milliseconds))) = facts(reader, id) else { return Ok(()) };
         let Some(number) = Id::new(id) else { return Ok(()) };
@@ -151,7 +151,7 @@ impl Check<'_> {
     }
 
     /// No identifier stands in the table that no newest version has.
-    fn identifiers(&mut self) -> Result<(), Error> {
+    fn identifiers(&mut self) -> Result<(), StoreError> {
         let mut after = (String::new(), String::new(), 0);
         loop {
             let reader = self.reader()?;
@@ -172,7 +172,7 @@ impl Check<'_> {
     }
 
     /// No line stands in the table of birth dates that no newest version has.
-    fn born(&mut self) -> Result<(), Error> {
+    fn born(&mut self) -> Result<(), StoreError> {
         let mut after = BEFORE_ALL;
         loop {
             let reader = self.reader()?;
@@ -191,7 +191,7 @@ impl Check<'_> {
         }
     }
 
-    fn patient_links(&mut self) -> Result<(), Error> {
+    fn patient_links(&mut self) -> Result<(), StoreError> {
         let reader = self.reader()?;
         for (id, links) in reader.bare_links()? {
             let Ok(facts) = facts(&reader, id) else { continue };
@@ -207,7 +207,7 @@ impl Check<'_> {
 
 /// Time of a version that can be read.
 fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
-    let record = Record::read(id, version, bytes).map_err(|error| error.to_string())?;
+    let record = PatientRecord::read(id, version, bytes).map_err(|error| error.to_string())?;
     record.facts().map_err(|error| error.to_string())?;
     let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
     head::write(&mut resource, "Patient", id, version, record.stamp);
@@ -219,7 +219,7 @@ fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
 }
 
 /// What the newest version of a patient says, and when it was made.
-fn facts(reader: &Reader, id: u64) -> Result<Option<(PatientFacts, i64)>, Error> {
+fn facts(reader: &StoreReader, id: u64) -> Result<Option<(PatientFacts, i64)>, StoreError> {
     let Some(id) = Id::new(id) else { return Ok(None) };
     reader.newest_patient(id, |_, record| Ok((record.facts()?, record.stamp.milliseconds)))
 }

@@ -1,12 +1,12 @@
 //! The small tables: what the store says of itself, its dictionaries, and the code lists.
 
-use super::super::store::{Error, LATEST_STAMP, LatestStamp};
+use super::super::store::{LATEST_STAMP, LatestStamp, StoreError};
 use super::Check;
 use certificate::Seq;
 
 impl Check<'_> {
     /// Names, numbers and keys are there and can be used; no dictionary is missing; every code list can be read.
-    pub(super) fn small(&mut self) -> Result<(), Error> {
+    pub(super) fn small(&mut self) -> Result<(), StoreError> {
         let reader = self.reader()?;
         let meta = reader.bare_meta()?;
         let bytes = |name: &str| meta.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());

@@ -5,39 +5,39 @@ use std::sync::Arc;
 
 use super::super::classes::Classes;
 use super::super::panics::caught;
-use super::super::store::record::Record;
+use super::super::store::record::VersionRecord;
 use super::super::store::row::{lay, read_row};
-use super::super::store::{Error, Reader, Records, What, body};
+use super::super::store::{ChangeKind, Records, StoreError, StoreReader, body};
 use super::super::view::numbered;
 use super::Check;
-use super::indexed::Indexed;
+use super::indexed::IndexComparison;
 use certificate::search::extract::extract;
 use certificate::search::row::Row;
 use certificate::{Id, Seq, Stamp, State, Version, head};
 use fhir::json::{self, Json};
 
 /// The versions of one certificate so far.
-struct Chain {
+struct VersionRun {
     id: Id,
     last: u32,
     seq: Seq,
     milliseconds: i64,
     is_deleted: bool,
     /// The newest version at the beginning of the check, and at the checkpoint of the index.
-    at_start: Option<Current>,
-    at_index: Option<Current>,
+    at_start: Option<CurrentVersion>,
+    at_index: Option<CurrentVersion>,
 }
 
 /// A version that is current at some moment.
 #[derive(Clone)]
-struct Current {
+struct CurrentVersion {
     version: Version,
-    row: Known,
+    row: KnownRow,
 }
 
 /// The row of a version.
 #[derive(Clone)]
-enum Known {
+enum KnownRow {
     Row(Arc<Row>),
     /// A tombstone has none.
     None,
@@ -61,9 +61,13 @@ struct Totals {
 
 impl Check<'_> {
     /// Walks over all versions.
-    pub(super) fn versions(&mut self, classes: &Classes, indexed: &mut Option<Indexed>) -> Result<(), Error> {
+    pub(super) fn versions(
+        &mut self,
+        classes: &Classes,
+        indexed: &mut Option<IndexComparison>,
+    ) -> Result<(), StoreError> {
         let of = self.start.versions;
-        let mut chain: Option<Chain> = None;
+        let mut chain: Option<VersionRun> = None;
         let mut totals = Totals::default();
         let mut last_id = 0;
         self.records(Records::Version, "version", of, |check, reader, key, bytes| {
@@ -77,11 +81,18 @@ impl Check<'_> {
                     check.settle(reader, chain, classes, &mut totals, indexed);
                 }
                 let (seq, milliseconds) = (Seq(0), i64::MIN);
-                chain =
-                    Some(Chain { id, last: 0, seq, milliseconds, is_deleted: false, at_start: None, at_index: None });
+                chain = Some(VersionRun {
+                    id,
+                    last: 0,
+                    seq,
+                    milliseconds,
+                    is_deleted: false,
+                    at_start: None,
+                    at_index: None,
+                });
             }
             let chain = chain.as_mut().expect("it was made above");
-            check.version(reader, chain, key.1, bytes, &mut totals, indexed.as_ref().map(Indexed::at))
+            check.version(reader, chain, key.1, bytes, &mut totals, indexed.as_ref().map(IndexComparison::at))
         })?;
         if let Some(chain) = chain.take() {
             let reader = self.reader()?;
@@ -93,13 +104,13 @@ impl Check<'_> {
     /// One version, behind those before it.
     fn version(
         &mut self,
-        reader: &Reader,
-        chain: &mut Chain,
+        reader: &StoreReader,
+        chain: &mut VersionRun,
         number: u32,
         bytes: &[u8],
         totals: &mut Totals,
         index_at: Option<Seq>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let id = chain.id;
         let what = format!("version {number} of Composition/{id}");
         let expected = chain.last + 1;
@@ -108,11 +119,11 @@ impl Check<'_> {
         }
         chain.last = number;
         let Some(version) = Version::new(number) else { return Ok(()) };
-        let record = match Record::read(bytes) {
+        let record = match VersionRecord::read(bytes) {
             Ok(record) => record,
             Err(error) => {
                 self.found.tell("version", &format!("{what}: {error}"));
-                let current = Current { version, row: Known::Unreadable };
+                let current = CurrentVersion { version, row: KnownRow::Unreadable };
                 (chain.at_start, chain.at_index) = (Some(current.clone()), Some(current));
                 return Ok(());
             }
@@ -124,7 +135,7 @@ impl Check<'_> {
         let row = self.content(&record, id, version, &what, totals);
         let is_counted = record.seq <= self.start.seq;
         totals.versions += u64::from(is_counted);
-        let current = Current { version, row };
+        let current = CurrentVersion { version, row };
         if index_at.is_some_and(|at| record.seq <= at) {
             chain.at_index = Some(current.clone());
         }
@@ -137,17 +148,17 @@ impl Check<'_> {
     /// What the record says of itself, beside the versions before it and its change.
     fn header(
         &mut self,
-        reader: &Reader,
-        chain: &mut Chain,
+        reader: &StoreReader,
+        chain: &mut VersionRun,
         version: Version,
-        record: &Record,
+        record: &VersionRecord,
         what: &str,
         totals: &mut Totals,
-    ) -> Result<(), Error> {
+    ) -> Result<(), StoreError> {
         let Stamp { milliseconds, .. } = record.stamp;
         let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
             Some((seq, Ok(change))) => {
-                let is_this = (change.id, change.what) == (chain.id, What::Version(version));
+                let is_this = (change.id, change.what) == (chain.id, ChangeKind::Version(version));
                 seq == record.seq.0 && is_this && change.milliseconds == milliseconds
             }
             _ => false,
@@ -178,12 +189,19 @@ impl Check<'_> {
     }
 
     /// Body and row of a version.
-    fn content(&mut self, record: &Record, id: Id, version: Version, what: &str, totals: &mut Totals) -> Known {
+    fn content(
+        &mut self,
+        record: &VersionRecord,
+        id: Id,
+        version: Version,
+        what: &str,
+        totals: &mut Totals,
+    ) -> KnownRow {
         if record.state == State::Deleted {
             if record.raw_bytes != 0 || record.row_bytes != 0 || !record.frame.is_empty() {
                 self.found.tell("version", &format!("{what} is a deletion and has a body"));
             }
-            return Known::None;
+            return KnownRow::None;
         }
         match self.read(record, id, version) {
             Ok((row, difference)) => {
@@ -194,18 +212,18 @@ impl Check<'_> {
                         self.found.tell("version", &format!("{what}: its row has another {part} than its body gives"));
                     }
                 }
-                Known::Row(Arc::new(row))
+                KnownRow::Row(Arc::new(row))
             }
             Err(problem) => {
                 self.found.tell("version", &format!("{what}: {problem}"));
-                Known::Unreadable
+                KnownRow::Unreadable
             }
         }
     }
 
     /// The row of a version, and in which part it is not what the body gives.
-    fn read(&self, record: &Record, id: Id, version: Version) -> Result<(Row, Option<&'static str>), String> {
-        let told = |error: Error| error.to_string();
+    fn read(&self, record: &VersionRecord, id: Id, version: Version) -> Result<(Row, Option<&'static str>), String> {
+        let told = |error: StoreError| error.to_string();
         let dictionary = self.shared.store.dictionary(record.dictionary).map_err(told)?;
         let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
         head::write(&mut resource, "Composition", id, version, record.stamp);
@@ -231,25 +249,25 @@ impl Check<'_> {
     /// A certificate is complete: it is counted, and compared with the index.
     fn settle(
         &mut self,
-        reader: &Reader,
-        chain: Chain,
+        reader: &StoreReader,
+        chain: VersionRun,
         classes: &Classes,
         totals: &mut Totals,
-        indexed: &mut Option<Indexed>,
+        indexed: &mut Option<IndexComparison>,
     ) {
         let id = chain.id;
         // A consent that is not readable is told where consents are looked at.
-        let number = |current: &Current, seq: Seq| {
-            let Known::Row(row) = &current.row else { return None };
+        let number = |current: &CurrentVersion, seq: Seq| {
+            let KnownRow::Row(row) = &current.row else { return None };
             let mut row = Row::clone(row);
             lay(&mut row, reader.consent_at(id, seq).ok()?);
             numbered(classes, row)
         };
         if let Some(current) = &chain.at_start {
             match &current.row {
-                Known::None => {}
-                Known::Unreadable => totals.unreadable += 1,
-                Known::Row(_) => match number(current, self.start.seq) {
+                KnownRow::None => {}
+                KnownRow::Unreadable => totals.unreadable += 1,
+                KnownRow::Row(_) => match number(current, self.start.seq) {
                     Some(numbered) => *totals.by_class.entry(numbered.class).or_default() += 1,
                     None => {
                         totals.unreadable += 1;
@@ -260,8 +278,8 @@ impl Check<'_> {
         }
         let Some(compared) = indexed else { return };
         let expected = match &chain.at_index {
-            None | Some(Current { row: Known::None, .. }) => Some(None),
-            Some(Current { row: Known::Unreadable, .. }) => None,
+            None | Some(CurrentVersion { row: KnownRow::None, .. }) => Some(None),
+            Some(CurrentVersion { row: KnownRow::Unreadable, .. }) => None,
             Some(current) => number(current, compared.at()).map(|numbered| Some((current.version, numbered))),
         };
         // A damaged file may show as a panic as well as an error.
@@ -276,7 +294,7 @@ impl Check<'_> {
     }
 
     /// What was counted, beside what the store says.
-    fn totals(&mut self, totals: &Totals, last_id: u64) -> Result<(), Error> {
+    fn totals(&mut self, totals: &Totals, last_id: u64) -> Result<(), StoreError> {
         let start = &self.start;
         let counts = self.found.counts();
         counts.versions = totals.versions;

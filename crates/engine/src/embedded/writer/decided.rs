@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::pending::Made;
-use crate::embedded::known_time::Now;
+use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::Numbered;
-use crate::{Action, Refused, Standing, Who, Write, Written};
+use crate::{AcknowledgedChange, Actor, ChangeAction, RefusedChange, RowStanding, Write};
 use certificate::search::row::Row;
 use certificate::{Id, Stamp, State, Version};
 
 /// The newest version of a certificate, as the rules ask for it and as the overlay does.
-pub(super) struct Met {
-    pub standing: Standing,
+pub(super) struct NewestVersion {
+    pub standing: RowStanding,
     pub made: Made,
     /// None for a tombstone.
     pub old: Option<Arc<Numbered>>,
@@ -20,21 +20,21 @@ pub(super) struct Met {
 /// What became of a write.
 pub(super) enum Decided {
     /// The caller's answer.
-    Now(Result<Written, Refused>),
+    Now(Result<AcknowledgedChange, RefusedChange>),
     /// It belongs into the next batch.
     Later(Box<Write>),
 }
 
 /// When the next version of a certificate can be made.
 pub(super) enum After {
-    At(Now),
+    At(ChangeTime),
     /// Not in this millisecond.
     Wait,
-    Never(Refused),
+    Never(RefusedChange),
 }
 
 /// A version on its way into the store.
-pub(super) struct Step {
+pub(super) struct NewVersion {
     pub id: Id,
     pub version: Version,
     /// What the system clock says, milliseconds since 1970 UTC.
@@ -48,7 +48,7 @@ pub(super) struct Step {
 
 /// Who asked for a change, for the witness.
 pub(super) struct By {
-    pub action: Action,
-    pub who: Who,
+    pub action: ChangeAction,
+    pub who: Actor,
     pub patient: Option<String>,
 }

@@ -4,37 +4,37 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::sync::atomic;
 
-use super::consent::Said;
-use super::decided::{After, By, Decided, Met, Step};
-use super::{Made, Newest, Pending, Writer};
-use crate::decide::{Decision, judge};
+use super::consent::ConsentChange;
+use super::decided::{After, By, Decided, NewVersion, NewestVersion};
+use super::{BatchNewest, Made, Pending, SteppedWriter};
+use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
-use crate::embedded::known_time::Now;
+use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::{NewEntry, Numbered};
-use crate::embedded::store::record::{Draft, Record};
+use crate::embedded::store::record::{RecordDraft, VersionRecord};
 use crate::embedded::store::row::lay;
-use crate::embedded::store::{Batch, Change, Error, What};
+use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
 use crate::embedded::view::numbered;
 use crate::embedded::witnessed::patient_of;
-use crate::embedded::{Refused, Write, Written};
+use crate::embedded::{AcknowledgedChange, RefusedChange, Write};
 use crate::limits::{CLASSES_MAX, ID_MAX};
-use crate::{Action, Committed, Standing};
+use crate::{ChangeAction, CommittedChange, RowStanding};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Form, Term};
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::{Id, Stamp, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-impl Writer {
+impl SteppedWriter {
     /// Judges and stores one write. The error is a failure of the store.
     pub(super) fn one(
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
         write: Write,
-        draft: &Draft,
+        draft: &RecordDraft,
         has_waited: bool,
-    ) -> Result<Decided, Error> {
+    ) -> Result<Decided, StoreError> {
         let (id, met) = match &write {
             Write::Create { .. } => (pending.position.next_id, None),
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
@@ -46,7 +46,7 @@ impl Writer {
             Err(refused) => return Ok(Decided::Now(Err(refused))),
         };
         let mut now = None;
-        if let (Decision::Store(_), Some(Met { made, .. })) = (decision, &met) {
+        if let (VersionDecision::Store(_), Some(NewestVersion { made, .. })) = (decision, &met) {
             now = match self.after(pending, *made, has_waited) {
                 After::At(now) => Some(now),
                 After::Wait => return Ok(Decided::Later(Box::new(write))),
@@ -60,7 +60,7 @@ impl Writer {
     fn after(&self, pending: &Pending, made: Made, has_waited: bool) -> After {
         let now = match self.shared.now(pending.position.milliseconds) {
             Ok(now) => now,
-            Err(problem) => return After::Never(Refused::Clock(problem)),
+            Err(problem) => return After::Never(RefusedChange::Clock(problem)),
         };
         let stamp = now.stamp.milliseconds;
         let is_before_reset = pending.position.reset.is_some_and(|reset| made.seq.0 <= reset.change);
@@ -70,7 +70,7 @@ impl Writer {
             // A clock that goes on has left this millisecond when the next batch begins. Where it stands, or is behind the newest time
             // stamp, time goes on by a millisecond a batch, which is slower than a clock. Decision 193.
             Ordering::Equal if has_waited && made.seq <= self.position.seq => {
-                After::At(Now { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
+                After::At(ChangeTime { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
             }
             Ordering::Equal => After::Wait,
             // It was imported.
@@ -86,33 +86,33 @@ impl Writer {
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
-        now: Option<Now>,
-        (id, met, decision): (Id, Option<Met>, Decision),
+        now: Option<ChangeTime>,
+        (id, met, decision): (Id, Option<NewestVersion>, VersionDecision),
         write: Write,
-        draft: &Draft,
-    ) -> Result<Result<Written, Refused>, Error> {
+        draft: &RecordDraft,
+    ) -> Result<Result<AcknowledgedChange, RefusedChange>, StoreError> {
         let (current, made, old) = match met {
-            Some(Met { standing, made, old }) => (Some(standing), Some(made), old),
+            Some(NewestVersion { standing, made, old }) => (Some(standing), Some(made), old),
             None => (None, None, None),
         };
         let state = match decision {
-            Decision::Store(state) => state,
-            Decision::Nothing => {
+            VersionDecision::Store(state) => state,
+            VersionDecision::Nothing => {
                 let current = current.expect("only a stored certificate can be as it should be already");
                 return Ok(Ok(self.unchanged(batch, id, current.version)?));
             }
-            Decision::Consent(consent) => {
+            VersionDecision::Consent(consent) => {
                 let current = current.expect("only a stored certificate has a consent to change");
                 let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
                 let patient = self.patient(batch, id, current.version)?;
-                let by = By { action: Action::Consent, who, patient };
-                let said = Said { consent, fields: &draft.fields, by };
+                let by = By { action: ChangeAction::Consent, who, patient };
+                let said = ConsentChange { consent, fields: &draft.fields, by };
                 let now = match self.shared.now(pending.position.milliseconds) {
                     Ok(now) => now,
-                    Err(problem) => return Ok(Err(Refused::Clock(problem))),
+                    Err(problem) => return Ok(Err(RefusedChange::Clock(problem))),
                 };
                 let made = made.expect("what is stored was made");
-                let met = Met { standing: current, made, old };
+                let met = NewestVersion { standing: current, made, old };
                 let written = self.store_consent(batch, pending, now, id, met, said)?;
                 return Ok(Ok(written));
             }
@@ -151,19 +151,19 @@ impl Writer {
             return Ok(Err(Outcome::from(Hcert::IdsUsedUp).into()));
         }
         let version = current.map_or(Version::FIRST, |current| current.version.next());
-        let Now { at, stamp, is_accepted } =
+        let ChangeTime { at, stamp, is_accepted } =
             match now.map_or_else(|| self.shared.now(pending.position.milliseconds), Ok) {
                 Ok(now) => now,
-                Err(problem) => return Ok(Err(Refused::Clock(problem))),
+                Err(problem) => return Ok(Err(RefusedChange::Clock(problem))),
             };
         // The newest time stamp goes on, though the clock is behind it.
         if is_accepted && stamp.milliseconds > pending.position.milliseconds {
             pending.accepted = Some(stamp.milliseconds);
         }
         let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
-        let by = By { action: Action::of(version, state), who, patient };
-        self.store(batch, pending, Step { id, version, at, stamp, state, row, old, by }, draft)?;
-        Ok(Ok(Written { id, version, stamp, state, changed: true, consent }))
+        let by = By { action: ChangeAction::of(version, state), who, patient };
+        self.store(batch, pending, NewVersion { id, version, at, stamp, state, row, old, by }, draft)?;
+        Ok(Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent }))
     }
 
     /// Inserts a version and moves the pending position on.
@@ -171,10 +171,10 @@ impl Writer {
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
-        step: Step,
-        draft: &Draft,
-    ) -> Result<(), Error> {
-        let Step { id, version, at, stamp, state, row, old, by } = step;
+        step: NewVersion,
+        draft: &RecordDraft,
+    ) -> Result<(), StoreError> {
+        let NewVersion { id, version, at, stamp, state, row, old, by } = step;
         let new = match row {
             Some(mut row) => {
                 row.last_updated = stamp.milliseconds;
@@ -186,38 +186,44 @@ impl Writer {
         };
         let seq = pending.position.seq.next();
         let running = pending.position.running + 1;
-        let change = Change { seq, id, what: What::Version(version), milliseconds: stamp.milliseconds, running };
+        let change =
+            ChangeRow { seq, id, what: ChangeKind::Version(version), milliseconds: stamp.milliseconds, running };
         batch.insert(change, draft, stamp);
         let position = &mut pending.position;
         batch.keep_time(position, change)?;
         position.seq = seq;
         position.running = running;
         // An imported version may be ahead of the clock; no change of this store gets such a time because of it.
-        if by.action != Action::Import || stamp.milliseconds <= at {
+        if by.action != ChangeAction::Import || stamp.milliseconds <= at {
             position.milliseconds = position.milliseconds.max(stamp.milliseconds);
         }
         position.next_id = position.next_id.max(id.next());
         let made = Made { seq, milliseconds: stamp.milliseconds };
-        pending.newest.insert(id, Newest { version, state, made, row: new.clone().or_else(|| old.clone()) });
+        pending.newest.insert(id, BatchNewest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
         if self.shared.witness.is_some() {
             let By { action, who, patient } = by;
             // Imported versions bring their time.
-            let at = if action == Action::Import { stamp.milliseconds } else { at };
-            pending.told.push(Committed { seq, id, version, state, at, action, consent: None, who, patient });
+            let at = if action == ChangeAction::Import { stamp.milliseconds } else { at };
+            pending.told.push(CommittedChange { seq, id, version, state, at, action, consent: None, who, patient });
         }
         Ok(())
     }
 
     /// The newest version of a certificate, earlier jobs of the batch included, and its row for the overlay.
-    pub(super) fn current(&self, batch: &mut Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
-        if let Some(Newest { version, state, made, row }) = pending.newest.get(&id) {
+    pub(super) fn current(
+        &self,
+        batch: &mut Batch,
+        pending: &Pending,
+        id: Id,
+    ) -> Result<Option<NewestVersion>, StoreError> {
+        if let Some(BatchNewest { version, state, made, row }) = pending.newest.get(&id) {
             let (version, state, made) = (*version, *state, *made);
-            let standing = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some(Met { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
+            let standing = RowStanding { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some(NewestVersion { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
         }
-        let found = batch.newest(id, |version, bytes| -> Result<_, Error> {
-            let record = Record::read(bytes)?;
+        let found = batch.newest(id, |version, bytes| -> Result<_, StoreError> {
+            let record = VersionRecord::read(bytes)?;
             let made = Made { seq: record.seq, milliseconds: record.stamp.milliseconds };
             Ok((version, record.state, made, self.shared.row(&record)?))
         })?;
@@ -225,7 +231,7 @@ impl Writer {
         if state == State::Deleted
             && let Some(before) = version.before()
         {
-            let deleted = batch.version(id, before, |bytes| self.shared.row(&Record::read(bytes)?))?;
+            let deleted = batch.version(id, before, |bytes| self.shared.row(&VersionRecord::read(bytes)?))?;
             row = deleted.transpose()?.flatten();
         }
         if let Some(row) = &mut row {
@@ -238,11 +244,11 @@ impl Writer {
             }
             _ => None,
         };
-        Ok(Some(Met { standing: Standing { version, state, row }, made, old }))
+        Ok(Some(NewestVersion { standing: RowStanding { version, state, row }, made, old }))
     }
 
     /// The patient of a stored version, for the witness.
-    pub(super) fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, Error> {
+    pub(super) fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, StoreError> {
         if self.shared.witness.is_none() {
             return Ok(None);
         }
@@ -263,7 +269,7 @@ impl Writer {
         batch: &mut Batch,
         pending: &mut Pending,
         mut row: Row,
-    ) -> Result<Arc<Numbered>, Error> {
+    ) -> Result<Arc<Numbered>, StoreError> {
         let known = match &pending.classes {
             Some(classes) => classes.find(&row.class),
             None => self.shared.publishing().classes.find(&row.class),
@@ -284,7 +290,7 @@ impl Writer {
         pending: &Pending,
         term: &Term,
         rows: Option<&Filter>,
-    ) -> Result<Vec<(Id, Version)>, Refused> {
+    ) -> Result<Vec<(Id, Version)>, RefusedChange> {
         let percent = self.shared.built_percent.load(atomic::Ordering::Acquire).to_string();
         let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
         let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
@@ -301,8 +307,8 @@ impl Writer {
     }
 
     /// Contract 3.9.
-    pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), Refused> {
-        for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(Form::SystemCode)) {
+    pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), RefusedChange> {
+        for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(TermForm::SystemCode)) {
             if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
                 return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
             }
@@ -311,11 +317,17 @@ impl Writer {
     }
 
     /// What a stored version answers with that is left as it is.
-    pub(super) fn unchanged(&self, batch: &mut Batch, id: Id, version: Version) -> Result<Written, Error> {
-        let found =
-            batch.version(id, version, |bytes| Record::read(bytes).map(|record| (record.stamp, record.state)))?;
-        let (stamp, state) = found.ok_or_else(|| Error::Damaged(format!("version {version} of {id} is missing")))??;
-        Ok(Written { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
+    pub(super) fn unchanged(
+        &self,
+        batch: &mut Batch,
+        id: Id,
+        version: Version,
+    ) -> Result<AcknowledgedChange, StoreError> {
+        let found = batch
+            .version(id, version, |bytes| VersionRecord::read(bytes).map(|record| (record.stamp, record.state)))?;
+        let (stamp, state) =
+            found.ok_or_else(|| StoreError::Damaged(format!("version {version} of {id} is missing")))??;
+        Ok(AcknowledgedChange { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
     }
 }
 
@@ -323,6 +335,6 @@ pub(super) fn classes_full() -> Issue {
     Issue::new(Hcert::ClassesFull).with("max", CLASSES_MAX.to_string()).at("Composition.category")
 }
 
-pub(super) fn unknown_class() -> Error {
-    Error::Damaged("a stored row has a class that the table of classes does not know".into())
+pub(super) fn unknown_class() -> StoreError {
+    StoreError::Damaged("a stored row has a class that the table of classes does not know".into())
 }

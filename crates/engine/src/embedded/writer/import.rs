@@ -1,14 +1,14 @@
 //! Versions of an import: they keep id, number and time, and are told one by one what became of them. Contract 9.2.
 
-use super::super::known_time::Now;
-use super::super::store::record::{Draft, Record};
-use super::super::store::{Batch, Error};
-use super::super::{Import, Imported};
-use super::decided::{By, Step};
+use super::super::known_time::ChangeTime;
+use super::super::store::record::{RecordDraft, VersionRecord};
+use super::super::store::{Batch, StoreError};
+use super::super::{Imported, ImportedVersion};
+use super::decided::{By, NewVersion};
 use super::deciding::classes_full;
-use super::{Pending, Writer};
+use super::{Pending, SteppedWriter};
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
-use crate::{Action, Who};
+use crate::{Actor, ChangeAction};
 use certificate::{Id, Stamp, State, Version, head};
 use fhir::date_time;
 use fhir::outcome::Language;
@@ -16,17 +16,17 @@ use fhir::outcome::Language;
 /// How far the time of an imported version may be ahead of the clock, in milliseconds. Clocks of two machines differ by less. Contract 9.3.
 const IMPORT_AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;
 
-impl Writer {
+impl SteppedWriter {
     /// Stores one version, or says why not.
     pub(super) fn import_one(
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
-        now: Now,
-        draft: &Draft,
-        import: Import,
-    ) -> Result<Imported, Error> {
-        let Import { id, version, state, stamp, .. } = import;
+        now: ChangeTime,
+        draft: &RecordDraft,
+        import: ImportedVersion,
+    ) -> Result<Imported, StoreError> {
+        let ImportedVersion { id, version, state, stamp, .. } = import;
         // The ids that are left belong to creates. What creates made of them comes in its order, each the next id. Decision 196.
         if id.get() > ID_MAX || id.get() > IMPORT_ID_MAX && id > pending.position.next_id {
             return Ok(Imported::Bad(format!("Composition/{id} has a larger id than {IMPORT_ID_MAX}")));
@@ -63,16 +63,16 @@ impl Writer {
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Imported::Bad(classes_full().text(Language::English)));
         }
-        let by = By { action: Action::Import, who: Who::default(), patient: None };
-        self.store(batch, pending, Step { id, version, at: now.at, stamp, state, row, old, by }, draft)?;
+        let by = By { action: ChangeAction::Import, who: Actor::default(), patient: None };
+        self.store(batch, pending, NewVersion { id, version, at: now.at, stamp, state, row, old, by }, draft)?;
         Ok(Imported::Stored)
     }
 
     /// Whether the stored version is the one that comes; nothing when none is stored under its number.
-    fn is_same(&self, batch: &Batch, import: &Import) -> Result<Option<bool>, Error> {
-        let Import { id, version, stamp, state, ref content } = *import;
-        let same = batch.version(id, version, |bytes| -> Result<bool, Error> {
-            let record = Record::read(bytes)?;
+    fn is_same(&self, batch: &Batch, import: &ImportedVersion) -> Result<Option<bool>, StoreError> {
+        let ImportedVersion { id, version, stamp, state, ref content } = *import;
+        let same = batch.version(id, version, |bytes| -> Result<bool, StoreError> {
+            let record = VersionRecord::read(bytes)?;
             if record.state != state || record.stamp != stamp {
                 return Ok(false);
             }

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::embedded::store::Error;
-use crate::embedded::store::record::Draft;
-use crate::embedded::{Import, Imported, Refused, Write, Written};
+use crate::embedded::store::StoreError;
+use crate::embedded::store::record::RecordDraft;
+use crate::embedded::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, Write};
 use crate::{ClockDecision, ListChange, PatientWrite, PatientWritten};
 
-pub(super) type Answer<T> = oneshot::Sender<Result<T, Refused>>;
+pub(super) type Answer<T> = oneshot::Sender<Result<T, RefusedChange>>;
 
 /// A write with its compressed body.
 pub(crate) struct Prepared {
     pub write: Write,
     /// Of a change of consent only the fields count.
-    pub draft: Draft,
-    pub answer: Answer<Written>,
+    pub draft: RecordDraft,
+    pub answer: Answer<AcknowledgedChange>,
     /// It was put off once, since the certificate had a version of the same millisecond.
     pub has_waited: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Prepared {
 pub(crate) enum Job {
     Write(Box<Prepared>),
     Import {
-        versions: Vec<(Draft, Import)>,
+        versions: Vec<(RecordDraft, ImportedVersion)>,
         answer: Answer<Vec<Imported>>,
     },
     Lists {
@@ -65,7 +65,7 @@ impl Job {
         matches!(self, Job::Write(_) | Job::Patients { waits: false, .. })
     }
 
-    pub(crate) fn refuse(self, refused: Refused) {
+    pub(crate) fn refuse(self, refused: RefusedChange) {
         // A caller who went away needs no answer.
         match self {
             Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
@@ -79,7 +79,7 @@ impl Job {
 
 /// Who waits for a job, and what it is told once it is stored.
 pub(super) enum Reply {
-    Write(Answer<Written>, Result<Written, Refused>),
+    Write(Answer<AcknowledgedChange>, Result<AcknowledgedChange, RefusedChange>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
     /// Code lists, the clock, or the head of the audit trail.
     Done(Answer<()>),
@@ -89,10 +89,10 @@ pub(super) enum Reply {
 /// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
 pub(super) fn keep<T>(
     replies: &mut Vec<Reply>,
-    done: Result<T, Error>,
+    done: Result<T, StoreError>,
     reply: impl FnOnce(T) -> Reply,
     nothing: T,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let (value, result) = match done {
         Ok(value) => (value, Ok(())),
         Err(error) => (nothing, Err(error)),
@@ -112,12 +112,12 @@ impl Reply {
         }
     }
 
-    pub(super) fn fail(self, error: &Arc<Error>) {
+    pub(super) fn fail(self, error: &Arc<StoreError>) {
         match self {
-            Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Done(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Patients(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Write(answer, _) => drop(answer.send(Err(RefusedChange::Store(error.clone())))),
+            Reply::Import(answer, _) => drop(answer.send(Err(RefusedChange::Store(error.clone())))),
+            Reply::Done(answer) => drop(answer.send(Err(RefusedChange::Store(error.clone())))),
+            Reply::Patients(answer, _) => drop(answer.send(Err(RefusedChange::Store(error.clone())))),
         }
     }
 }

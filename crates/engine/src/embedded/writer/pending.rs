@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::job::{Job, Reply};
 use crate::embedded::classes::Classes;
 use crate::embedded::overlay::{NewEntry, Numbered};
-use crate::embedded::shared::Shared;
-use crate::embedded::store::{Error, Position};
-use crate::{ClockDecision, ClockReading, Committed, Refused};
+use crate::embedded::shared::EngineShared;
+use crate::embedded::store::{StoreError, StorePosition};
+use crate::{ClockDecision, ClockReading, CommittedChange, RefusedChange};
 use certificate::{Id, Seq, State, Version};
 
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.
-pub(in crate::embedded) struct Writer {
-    pub shared: Arc<Shared>,
-    pub position: Position,
+pub(in crate::embedded) struct SteppedWriter {
+    pub shared: Arc<EngineShared>,
+    pub position: StorePosition,
     /// The last change that the witness was told of.
     pub told: Seq,
     /// Writes that were put off to the next batch: the certificate has a version of the same millisecond.
@@ -22,36 +22,36 @@ pub(in crate::embedded) struct Writer {
 }
 
 /// A batch that is committed, and that nobody knows of yet.
-pub(in crate::embedded) struct Stored {
+pub(in crate::embedded) struct StoredBatch {
     pub(super) pending: Pending,
     pub(super) replies: Vec<Reply>,
     pub later: VecDeque<Job>,
 }
 
 /// A batch that is not stored, as far as is known.
-pub(in crate::embedded) struct Failed {
-    pub error: Arc<Error>,
+pub(in crate::embedded) struct FailedBatch {
+    pub error: Arc<StoreError>,
     pub(super) replies: Vec<Reply>,
     /// Those that the batch did not come to.
     pub jobs: Vec<Job>,
 }
 
-impl Failed {
+impl FailedBatch {
     /// Tells everyone.
     pub(in crate::embedded) fn answer(self) {
         self.replies.into_iter().for_each(|reply| reply.fail(&self.error));
-        self.jobs.into_iter().for_each(|job| job.refuse(Refused::Store(self.error.clone())));
+        self.jobs.into_iter().for_each(|job| job.refuse(RefusedChange::Store(self.error.clone())));
     }
 }
 
 /// What a batch has done so far, in memory; it counts only after the commit.
 pub(super) struct Pending {
-    pub position: Position,
+    pub position: StorePosition,
     pub entries: Vec<NewEntry>,
     /// The newest version of every certificate the batch changed.
-    pub newest: HashMap<Id, Newest>,
+    pub newest: HashMap<Id, BatchNewest>,
     /// For the witness, where there is one.
-    pub told: Vec<Committed>,
+    pub told: Vec<CommittedChange>,
     pub classes: Option<Classes>,
     /// What was decided about the clock, and when.
     pub clock: Vec<(ClockDecision, ClockReading)>,
@@ -66,7 +66,7 @@ pub(super) struct Pending {
 }
 
 /// The newest version of a certificate that the batch changed.
-pub(super) struct Newest {
+pub(super) struct BatchNewest {
     pub version: Version,
     pub state: State,
     pub made: Made,
@@ -82,7 +82,7 @@ pub(super) struct Made {
     pub milliseconds: i64,
 }
 
-impl Stored {
+impl StoredBatch {
     /// How many jobs were put off.
     #[cfg(test)]
     pub(in crate::embedded) fn later(&self) -> usize {

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use super::{Coding, IssueSystems, Reflected, System};
-use crate::outcome::concept::{self, Concept};
+use super::{IssueSystems, Reflected, ReflectedCoding, System};
+use crate::outcome::concept::{self, IssueConcept};
 use crate::outcome::{Language, template};
 
 /// FHIR issue type of every mirrored issue. Contract 6.4; specification of reflected errors, 7.1; Decision 125.
@@ -14,7 +14,7 @@ pub const ISSUE_TYPE: &str = "exception";
 
 /// One code of one system.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ReflectedCode {
     pub system: System,
     /// `MPI-021`, `XRR200`, `10001`
     pub code: String,
@@ -28,16 +28,16 @@ pub struct Entry {
 }
 
 /// Every code, in the order of the specification.
-pub fn all() -> &'static [Entry] {
+pub fn all() -> &'static [ReflectedCode] {
     &CATALOGUE
 }
 
 /// A code, which no two systems share.
-pub fn find(code: &str) -> Option<&'static Entry> {
+pub fn find(code: &str) -> Option<&'static ReflectedCode> {
     all().iter().find(|entry| entry.code == code)
 }
 
-impl Entry {
+impl ReflectedCode {
     /// The text with its `<name>` places still open.
     pub fn text(&self, language: Language) -> &str {
         match language {
@@ -57,7 +57,7 @@ impl Entry {
         Reflected {
             severity: "error".to_owned(),
             issue_type: ISSUE_TYPE.to_owned(),
-            codings: vec![Coding {
+            codings: vec![ReflectedCoding {
                 system: Some(systems.of(self.system).to_owned()),
                 code: Some(self.code.clone()),
                 display: None,
@@ -95,11 +95,11 @@ impl System {
     }
 }
 
-static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static CATALOGUE: LazyLock<Vec<ReflectedCode>> = LazyLock::new(|| {
     let entries = System::ALL.into_iter().flat_map(|system| {
-        let entry = move |concept: Concept| {
-            let Concept { code, status, english, estonian, behind, examples, .. } = concept;
-            Entry { system, code, status, behind, english, estonian, examples }
+        let entry = move |concept: IssueConcept| {
+            let IssueConcept { code, status, english, estonian, behind, examples, .. } = concept;
+            ReflectedCode { system, code, status, behind, english, estonian, examples }
         };
         concept::read(system.source().1).into_iter().map(entry)
     });

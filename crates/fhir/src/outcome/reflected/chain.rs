@@ -4,16 +4,16 @@
 //!
 //! Source: specification of reflected errors, 7.1; Contract 6.4; Decision 56.
 
-use super::catalogue::{Entry, find};
-use super::{Chain, IssueSystems, Reflected};
+use super::catalogue::{ReflectedCode, find};
+use super::{IssueChain, IssueSystems, Reflected};
 use crate::outcome::Language;
 
-impl Entry {
+impl ReflectedCode {
     /// The chain in which this code reaches a caller: the registry's own code first, this one last.
-    pub fn chain(&'static self) -> Vec<&'static Entry> {
+    pub fn chain(&'static self) -> Vec<&'static ReflectedCode> {
         let behind = self.behind.as_deref();
         let behind = behind.map(|code| find(code).expect("a test finds every code that stands in front of another"));
-        let mut chain = behind.map(Entry::chain).unwrap_or_default();
+        let mut chain = behind.map(ReflectedCode::chain).unwrap_or_default();
         chain.push(self);
         chain
     }
@@ -24,10 +24,10 @@ impl Entry {
     }
 }
 
-impl Chain {
+impl IssueChain {
     /// The chain as the registry answers it. A service that quotes the error behind it (`<code> - <text>`) quotes the next issue, and
     /// the last one, the original error, decides the status. `entries` must not be empty.
-    pub fn of(entries: &[&Entry], language: Language, systems: &IssueSystems) -> Chain {
+    pub fn of(entries: &[&ReflectedCode], language: Language, systems: &IssueSystems) -> IssueChain {
         let mut issues: Vec<Reflected> = Vec::with_capacity(entries.len());
         for entry in entries.iter().rev() {
             let issue = match issues.last() {
@@ -40,7 +40,7 @@ impl Chain {
         }
         issues.reverse();
         let status = entries.last().expect("callers give at least one entry").status;
-        Chain { status, issues }
+        IssueChain { status, issues }
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
     use super::super::catalogue::all;
     use super::*;
 
-    fn codes(chain: &[&Entry]) -> String {
+    fn codes(chain: &[&ReflectedCode]) -> String {
         chain.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>().join("/")
     }
 
@@ -77,7 +77,8 @@ mod tests {
 
     #[test]
     fn the_original_error_decides_the_status_and_is_quoted_by_the_service_that_says_so() {
-        let of = |code: &str| Chain::of(&find(code).unwrap().chain(), Language::Estonian, &IssueSystems::default());
+        let of =
+            |code: &str| IssueChain::of(&find(code).unwrap().chain(), Language::Estonian, &IssueSystems::default());
         let invalid_code = of("10005");
         assert_eq!((invalid_code.status, invalid_code.issues.len()), (400, 3));
         let missing = of("68");

@@ -6,7 +6,7 @@ mod catalogue;
 mod chain;
 mod system;
 
-pub use catalogue::{Entry, ISSUE_TYPE, all, find};
+pub use catalogue::{ISSUE_TYPE, ReflectedCode, all, find};
 pub use system::{IssueSystems, System};
 
 /// One issue of another system's OperationOutcome.
@@ -19,7 +19,7 @@ pub struct Reflected {
     /// FHIR issue type.
     pub issue_type: String,
     /// `details.coding`, in its order.
-    pub codings: Vec<Coding>,
+    pub codings: Vec<ReflectedCoding>,
     /// `details.text`; empty when there was none.
     pub text: String,
     pub diagnostics: Option<String>,
@@ -28,7 +28,7 @@ pub struct Reflected {
 
 /// A code of another system, as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Coding {
+pub struct ReflectedCoding {
     pub system: Option<String>,
     pub code: Option<String>,
     pub display: Option<String>,
@@ -49,7 +49,7 @@ impl Reflected {
 
 /// What a registry refused with: its HTTP status and its issues, the registry's own first, the original error last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct IssueChain {
     pub status: u16,
     pub issues: Vec<Reflected>,
 }

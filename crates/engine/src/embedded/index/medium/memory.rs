@@ -14,14 +14,14 @@ use tantivy::directory::{
 };
 use tantivy::indexer::IndexWriterOptions;
 
-use super::{Error, Medium};
+use super::{IndexError, IndexMedium};
 
 /// The files of one index. They outlive the processes that use them.
 #[derive(Default)]
-pub(crate) struct Memory(Mutex<State>);
+pub(crate) struct MemoryFiles(Mutex<MemoryFilesState>);
 
 #[derive(Default)]
-struct State {
+struct MemoryFilesState {
     seen: Files,
     synced: Files,
     /// Files that were ever made, so that what a power cut leaves does not depend on their names, which are random.
@@ -36,37 +36,37 @@ struct State {
     life: u64,
 }
 
-type Files = BTreeMap<PathBuf, File>;
+type Files = BTreeMap<PathBuf, MemoryFile>;
 
 #[derive(Clone)]
-struct File {
+struct MemoryFile {
     number: u64,
     bytes: OwnedBytes,
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryFiles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Memory")
     }
 }
 
-impl Medium {
+impl IndexMedium {
     /// An index whose files a test keeps.
-    pub(crate) fn of(memory: &Arc<Memory>) -> Medium {
-        Medium::on(Arc::new(Played(memory.clone())))
+    pub(crate) fn of(memory: &Arc<MemoryFiles>) -> IndexMedium {
+        IndexMedium::on(Arc::new(SimulatedFiles(memory.clone())))
     }
 }
 
 /// Files in memory as the place of an index.
 #[derive(Debug)]
-struct Played(Arc<Memory>);
+struct SimulatedFiles(Arc<MemoryFiles>);
 
-impl super::Files for Played {
-    fn directory(&self, _: &Path) -> Result<Box<dyn Directory>, Error> {
+impl super::IndexStorage for SimulatedFiles {
+    fn directory(&self, _: &Path) -> Result<Box<dyn Directory>, IndexError> {
         Ok(Box::new(self.0.power_on()))
     }
 
-    fn clear(&self, _: &Path) -> Result<(), Error> {
+    fn clear(&self, _: &Path) -> Result<(), IndexError> {
         Ok(self.0.clear()?)
     }
 
@@ -83,14 +83,14 @@ impl super::Files for Played {
     }
 }
 
-impl Memory {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl MemoryFiles {
+    fn state(&self) -> MutexGuard<'_, MemoryFilesState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For a process that starts now, or opens the files again.
-    pub(crate) fn power_on(self: &Arc<Memory>) -> Powered {
-        Powered { memory: self.clone(), life: self.state().life }
+    pub(crate) fn power_on(self: &Arc<MemoryFiles>) -> ProcessFiles {
+        ProcessFiles { memory: self.clone(), life: self.state().life }
     }
 
     pub(crate) fn clear(&self) -> io::Result<()> {
@@ -157,7 +157,7 @@ impl Memory {
     /// Names of the files, in the order they were made.
     pub(crate) fn names(&self) -> Vec<PathBuf> {
         let state = self.state();
-        let mut files: Vec<(&PathBuf, &File)> = state.seen.iter().collect();
+        let mut files: Vec<(&PathBuf, &MemoryFile)> = state.seen.iter().collect();
         files.sort_by_key(|(_, file)| file.number);
         files.into_iter().map(|(path, _)| path.clone()).collect()
     }
@@ -179,7 +179,7 @@ impl Memory {
     }
 }
 
-impl State {
+impl MemoryFilesState {
     fn spend(&mut self) -> io::Result<()> {
         self.calls += 1;
         match self.full_from.is_some_and(|from| self.calls >= from) {
@@ -194,19 +194,19 @@ impl State {
 
     fn put(&mut self, path: &Path, bytes: Vec<u8>) {
         self.made += 1;
-        self.seen.insert(path.to_owned(), File { number: self.made, bytes: OwnedBytes::new(bytes) });
+        self.seen.insert(path.to_owned(), MemoryFile { number: self.made, bytes: OwnedBytes::new(bytes) });
     }
 }
 
 /// The files as one process has them.
 #[derive(Clone, Debug)]
-pub(crate) struct Powered {
-    memory: Arc<Memory>,
+pub(crate) struct ProcessFiles {
+    memory: Arc<MemoryFiles>,
     life: u64,
 }
 
-impl Powered {
-    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+impl ProcessFiles {
+    fn state(&self) -> io::Result<MutexGuard<'_, MemoryFilesState>> {
         let state = self.memory.state();
         match state.life == self.life {
             true => Ok(state),
@@ -222,7 +222,7 @@ impl Powered {
     }
 }
 
-impl Directory for Powered {
+impl Directory for ProcessFiles {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         Ok(Arc::new(self.open(path)?))
     }
@@ -246,7 +246,7 @@ impl Directory for Powered {
         }
         state.spend().map_err(wrapped)?;
         state.put(path, Vec::new());
-        Ok(BufWriter::new(Box::new(Writing { directory: self.clone(), path: path.to_owned(), bytes: Vec::new() })))
+        Ok(BufWriter::new(Box::new(WritingFile { directory: self.clone(), path: path.to_owned(), bytes: Vec::new() })))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
@@ -276,13 +276,13 @@ impl Directory for Powered {
     }
 }
 
-struct Writing {
-    directory: Powered,
+struct WritingFile {
+    directory: ProcessFiles,
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
-impl Write for Writing {
+impl Write for WritingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -293,7 +293,7 @@ impl Write for Writing {
     }
 }
 
-impl TerminatingWrite for Writing {
+impl TerminatingWrite for WritingFile {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         let mut state = self.directory.state()?;
         state.spend()?;

@@ -18,11 +18,11 @@ pub(super) struct Aside {
     below: Box<dyn StorageBackend>,
     /// Whether the bytes below can be locked.
     locks: bool,
-    written: Mutex<Written>,
+    written: Mutex<WrittenPages>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct WrittenPages {
     len: u64,
     /// Bytes of the storage below that still show: it is cut here, at the latest.
     below_len: u64,
@@ -32,15 +32,15 @@ struct Written {
 impl Aside {
     pub(super) fn new(below: Box<dyn StorageBackend>, locks: bool) -> io::Result<Aside> {
         let len = below.len()?;
-        Ok(Aside { below, locks, written: Mutex::new(Written { len, below_len: len, blocks: HashMap::new() }) })
+        Ok(Aside { below, locks, written: Mutex::new(WrittenPages { len, below_len: len, blocks: HashMap::new() }) })
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, WrittenPages> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A block as it shows, zeros where there is nothing below.
-    fn block(&self, written: &Written, number: u64) -> io::Result<Box<[u8]>> {
+    fn block(&self, written: &WrittenPages, number: u64) -> io::Result<Box<[u8]>> {
         if let Some(block) = written.blocks.get(&number) {
             return Ok(block.clone());
         }

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use redb::{BackendError, Builder, DatabaseError, StorageBackend};
 
 use super::FileMedium;
-use super::mark::{Mark, Note};
-use super::site::{Opened, Site};
+use super::mark::{Note, UnsyncedMark};
+use super::site::{OpenedFile, Site};
 
 /// What goes wrong, at the call of a write, a sync or a change of the length that has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// That call fails, with EIO. The next ones do not.
     Once,
     /// No call from then on finds room: ENOSPC, until the disk is mended.
@@ -29,27 +29,28 @@ pub enum Fault {
     Forgets,
 }
 
-impl Fault {
-    pub const ALL: [Fault; 5] = [Fault::Once, Fault::Full, Fault::ReadOnly, Fault::Torn, Fault::Forgets];
+impl DiskFault {
+    pub const ALL: [DiskFault; 5] =
+        [DiskFault::Once, DiskFault::Full, DiskFault::ReadOnly, DiskFault::Torn, DiskFault::Forgets];
 }
 
 /// A disk. It outlives the processes that use it.
 #[derive(Debug, Default)]
-pub struct Disk(Mutex<State>);
+pub struct SimulatedDisk(Mutex<SimulatedDiskState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SimulatedDiskState {
     /// What the process sees.
     seen: Vec<u8>,
     /// What a power cut cannot take.
     synced: Vec<u8>,
     /// What came since the last sync, in its order.
-    unsynced: Vec<Change>,
+    unsynced: Vec<DiskChange>,
     /// Writes, syncs and changes of the length so far.
     calls: u64,
     /// The file has its name.
     is_named: bool,
-    fault: Option<(u64, Fault)>,
+    fault: Option<(u64, DiskFault)>,
     /// Something was forgotten, and no sync has told it.
     is_untold: bool,
     /// Syncs that told it.
@@ -63,16 +64,16 @@ struct State {
 }
 
 #[derive(Debug)]
-enum Change {
+enum DiskChange {
     Write(usize, Vec<u8>),
     Length(usize),
 }
 
-impl Change {
+impl DiskChange {
     fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
-            Change::Length(len) => bytes.resize(*len, 0),
-            Change::Write(offset, data) => {
+            DiskChange::Length(len) => bytes.resize(*len, 0),
+            DiskChange::Write(offset, data) => {
                 let end = offset + data.len();
                 if bytes.len() < end {
                     bytes.resize(end, 0);
@@ -85,18 +86,18 @@ impl Change {
 
 impl FileMedium {
     /// A database on a disk that a test plays.
-    pub fn of(disk: &Arc<Disk>) -> FileMedium {
-        FileMedium::on(Arc::new(Played(disk.clone())))
+    pub fn of(disk: &Arc<SimulatedDisk>) -> FileMedium {
+        FileMedium::on(Arc::new(SimulatedSite(disk.clone())))
     }
 }
 
 /// A played disk as the place of a store's file.
 #[derive(Debug)]
-struct Played(Arc<Disk>);
+struct SimulatedSite(Arc<SimulatedDisk>);
 
-impl Site for Played {
+impl Site for SimulatedSite {
     fn make_if_missing(&self, builder: &Builder, _: &Path) -> Result<(), DatabaseError> {
-        let Played(disk) = self;
+        let SimulatedSite(disk) = self;
         if disk.is_blank() {
             drop(builder.create_with_backend(disk.power_on())?);
             disk.name()?;
@@ -104,16 +105,16 @@ impl Site for Played {
         Ok(())
     }
 
-    fn open(&self, _: &Path) -> Result<Opened, DatabaseError> {
-        Ok(Opened { backend: Box::new(self.0.power_on()), found: None, same: None })
+    fn open(&self, _: &Path) -> Result<OpenedFile, DatabaseError> {
+        Ok(OpenedFile { backend: Box::new(self.0.power_on()), found: None, same: None })
     }
 
     fn open_to_read(&self, _: &Path, _: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
         Ok((Box::new(self.0.power_on()), true))
     }
 
-    fn mark(&self, _: &Path) -> Mark {
-        Mark::kept(self.0.clone())
+    fn mark(&self, _: &Path) -> UnsyncedMark {
+        UnsyncedMark::kept(self.0.clone())
     }
 
     fn prove_room(&self, _: &Path) -> io::Result<()> {
@@ -125,7 +126,7 @@ impl Site for Played {
     }
 }
 
-impl Note for Arc<Disk> {
+impl Note for Arc<SimulatedDisk> {
     fn read(&self) -> Option<String> {
         self.mark()
     }
@@ -142,16 +143,16 @@ impl Note for Arc<Disk> {
 /// Unsynced writes reach the disk in sectors.
 const SECTOR_BYTES: usize = 512;
 
-impl Disk {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SimulatedDisk {
+    fn state(&self) -> MutexGuard<'_, SimulatedDiskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For a process that starts now.
-    pub fn power_on(self: &Arc<Disk>) -> Powered {
+    pub fn power_on(self: &Arc<SimulatedDisk>) -> ProcessDisk {
         let mut state = self.state();
         state.life += 1;
-        Powered { disk: self.clone(), life: state.life }
+        ProcessDisk { disk: self.clone(), life: state.life }
     }
 
     /// Whether there is no file of this name; what was begun under another one is thrown away.
@@ -173,7 +174,9 @@ impl Disk {
     pub fn set_mark(&self, mark: Option<String>) -> io::Result<()> {
         let mut state = self.state();
         match state.fault {
-            Some((at, Fault::Full | Fault::ReadOnly)) if state.calls >= at => Err(ErrorKind::StorageFull.into()),
+            Some((at, DiskFault::Full | DiskFault::ReadOnly)) if state.calls >= at => {
+                Err(ErrorKind::StorageFull.into())
+            }
             _ => {
                 state.mark = mark;
                 Ok(())
@@ -182,7 +185,7 @@ impl Disk {
     }
 
     /// The file gets its name.
-    pub fn name(self: &Arc<Disk>) -> io::Result<()> {
+    pub fn name(self: &Arc<SimulatedDisk>) -> io::Result<()> {
         self.power_on().change(None)?;
         self.state().is_named = true;
         Ok(())
@@ -194,7 +197,7 @@ impl Disk {
     }
 
     /// Something goes wrong so many calls from now: 1 is the next one.
-    pub fn break_at(&self, calls: u64, fault: Fault) {
+    pub fn break_at(&self, calls: u64, fault: DiskFault) {
         let mut state = self.state();
         state.fault = Some((state.calls + calls, fault));
     }
@@ -226,11 +229,11 @@ impl Disk {
         for change in std::mem::take(&mut state.unsynced) {
             match (keep(), change) {
                 (Kept::All, change) => change.apply(&mut bytes),
-                (Kept::Nothing, _) | (Kept::Part, Change::Length(_)) => {}
-                (Kept::Part, Change::Write(offset, data)) => {
+                (Kept::Nothing, _) | (Kept::Part, DiskChange::Length(_)) => {}
+                (Kept::Part, DiskChange::Write(offset, data)) => {
                     for (at, sector) in data.chunks(SECTOR_BYTES).enumerate() {
                         if keep() != Kept::Nothing {
-                            Change::Write(offset + at * SECTOR_BYTES, sector.to_vec()).apply(&mut bytes);
+                            DiskChange::Write(offset + at * SECTOR_BYTES, sector.to_vec()).apply(&mut bytes);
                         }
                     }
                 }
@@ -245,7 +248,7 @@ impl Disk {
     }
 }
 
-impl State {
+impl SimulatedDiskState {
     /// Some of what was not synced is on the disk, and the rest is not: none, a third or two of three, by the call.
     fn forget(&mut self) {
         for (at, change) in (1..).zip(std::mem::take(&mut self.unsynced)) {
@@ -267,13 +270,13 @@ pub enum Kept {
 
 /// The disk as one process has it.
 #[derive(Debug)]
-pub struct Powered {
-    disk: Arc<Disk>,
+pub struct ProcessDisk {
+    disk: Arc<SimulatedDisk>,
     life: u64,
 }
 
-impl Powered {
-    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+impl ProcessDisk {
+    fn state(&self) -> io::Result<MutexGuard<'_, SimulatedDiskState>> {
         let state = self.disk.state();
         match state.is_off || state.life != self.life {
             true => Err(io::Error::other("the power is cut")),
@@ -282,10 +285,10 @@ impl Powered {
     }
 
     /// Whether a call that changes something may go on; a torn one gets as far as it gets.
-    fn change(&self, change: Option<Change>) -> io::Result<()> {
+    fn change(&self, change: Option<DiskChange>) -> io::Result<()> {
         let mut state = self.state()?;
         state.calls += 1;
-        if let Some((at, Fault::Forgets)) = state.fault
+        if let Some((at, DiskFault::Forgets)) = state.fault
             && state.calls >= at
         {
             (state.fault, state.is_untold) = (None, true);
@@ -297,20 +300,20 @@ impl Powered {
             return Err(io::Error::from_raw_os_error(libc::EIO));
         }
         let due = state.fault.filter(|(at, fault)| match fault {
-            Fault::Full | Fault::ReadOnly => state.calls >= *at,
-            Fault::Once | Fault::Torn => state.calls == *at,
-            Fault::Forgets => false,
+            DiskFault::Full | DiskFault::ReadOnly => state.calls >= *at,
+            DiskFault::Once | DiskFault::Torn => state.calls == *at,
+            DiskFault::Forgets => false,
         });
         match due.map(|(_, fault)| fault) {
-            None | Some(Fault::Forgets) => {}
-            Some(Fault::Once) => return Err(io::Error::from_raw_os_error(libc::EIO)),
+            None | Some(DiskFault::Forgets) => {}
+            Some(DiskFault::Once) => return Err(io::Error::from_raw_os_error(libc::EIO)),
             // Syncing takes no room; any write does, on a file with holes.
-            Some(Fault::Full) if change.is_none() => {}
-            Some(Fault::Full) => return Err(ErrorKind::StorageFull.into()),
-            Some(Fault::ReadOnly) => return Err(ErrorKind::ReadOnlyFilesystem.into()),
-            Some(Fault::Torn) => {
-                if let Some(Change::Write(offset, data)) = &change {
-                    let half = Change::Write(*offset, data[..data.len() / 2].to_vec());
+            Some(DiskFault::Full) if change.is_none() => {}
+            Some(DiskFault::Full) => return Err(ErrorKind::StorageFull.into()),
+            Some(DiskFault::ReadOnly) => return Err(ErrorKind::ReadOnlyFilesystem.into()),
+            Some(DiskFault::Torn) => {
+                if let Some(DiskChange::Write(offset, data)) = &change {
+                    let half = DiskChange::Write(*offset, data[..data.len() / 2].to_vec());
                     state.unsynced.push(half);
                 }
                 state.is_off = true;
@@ -332,7 +335,7 @@ impl Powered {
     }
 }
 
-impl StorageBackend for Powered {
+impl StorageBackend for ProcessDisk {
     fn len(&self) -> io::Result<u64> {
         Ok(self.state()?.seen.len() as u64)
     }
@@ -346,7 +349,7 @@ impl StorageBackend for Powered {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.change(Some(Change::Length(len as usize)))
+        self.change(Some(DiskChange::Length(len as usize)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -354,7 +357,7 @@ impl StorageBackend for Powered {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.change(Some(Change::Write(offset as usize, data.to_vec())))
+        self.change(Some(DiskChange::Write(offset as usize, data.to_vec())))
     }
 
     fn try_lock_range(&self, _start: Bound<u64>, _end: Bound<u64>) -> Result<bool, BackendError> {

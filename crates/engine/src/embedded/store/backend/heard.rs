@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
-use super::mark::Mark;
+use super::mark::UnsyncedMark;
 use super::ranges::Ranges;
 use base::log::event;
 
@@ -75,7 +75,7 @@ impl Ears {
 pub(super) struct Heard {
     inner: Box<dyn StorageBackend>,
     ears: Arc<Ears>,
-    mark: Mark,
+    mark: UnsyncedMark,
     /// Where it is a file of the file system.
     file: Option<File>,
     number: u64,
@@ -84,7 +84,12 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    pub(super) fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark, file: Option<File>) -> Heard {
+    pub(super) fn new(
+        inner: Box<dyn StorageBackend>,
+        ears: &Arc<Ears>,
+        mark: UnsyncedMark,
+        file: Option<File>,
+    ) -> Heard {
         let number = ears.opened.fetch_add(1, Ordering::AcqRel) + 1;
         Heard { inner, ears: ears.clone(), mark, file, number, has_begun: AtomicBool::new(false) }
     }

@@ -8,7 +8,7 @@ use redb::{Builder, Database, DatabaseError};
 use super::FileMedium;
 use super::aside::Aside;
 use super::heard::Heard;
-use super::mark::Mark;
+use super::mark::UnsyncedMark;
 
 impl FileMedium {
     /// Opens the database that is there, with all that redb would write kept in memory. A server cannot have it meanwhile, and it cannot be
@@ -19,7 +19,7 @@ impl FileMedium {
     pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
         let (backend, locks) = self.site.open_to_read(path, true)?;
         let aside = Box::new(Aside::new(backend, locks)?);
-        builder.create_with_backend(Heard::new(aside, &self.ears, Mark::NONE, None))
+        builder.create_with_backend(Heard::new(aside, &self.ears, UnsyncedMark::NONE, None))
     }
 
     /// Locks the data folder itself, until the file that comes back is dropped: the lock of the database goes with its file, which can be

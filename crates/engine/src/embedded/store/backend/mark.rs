@@ -12,7 +12,7 @@ use super::ranges::Ranges;
 
 /// A mark beside the store; nothing of a look at it: what is not written cannot be lost, and the mark that is there stays for who writes.
 #[derive(Debug)]
-pub(super) struct Mark(Option<Box<dyn Note>>);
+pub(super) struct UnsyncedMark(Option<Box<dyn Note>>);
 
 /// Where a mark is kept.
 pub(super) trait Note: Debug + Send + Sync {
@@ -25,16 +25,16 @@ pub(super) trait Note: Debug + Send + Sync {
     fn remove(&self);
 }
 
-impl Mark {
-    pub(super) const NONE: Mark = Mark(None);
+impl UnsyncedMark {
+    pub(super) const NONE: UnsyncedMark = UnsyncedMark(None);
 
     /// Of a store's file.
-    pub(super) fn beside(store: &Path) -> Mark {
-        Mark::kept(store.with_extension("unsynced"))
+    pub(super) fn beside(store: &Path) -> UnsyncedMark {
+        UnsyncedMark::kept(store.with_extension("unsynced"))
     }
 
-    pub(super) fn kept(note: impl Note + 'static) -> Mark {
-        Mark(Some(Box::new(note)))
+    pub(super) fn kept(note: impl Note + 'static) -> UnsyncedMark {
+        UnsyncedMark(Some(Box::new(note)))
     }
 
     /// What it says, where there is one. One that is not whole, or cannot be read, stands for the whole file.
@@ -82,7 +82,7 @@ mod tests {
     fn a_mark_says_what_was_written_and_one_that_was_cut_off_means_everything() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store.redb");
-        let mark = Mark::beside(&store);
+        let mark = UnsyncedMark::beside(&store);
         assert_eq!(mark.read(), None);
         let mut ranges = Ranges::default();
         ranges.add(320, 4_096);

@@ -8,7 +8,7 @@ use std::path::Path;
 use redb::backends::FileBackend;
 use redb::{Builder, DatabaseError, StorageBackend};
 
-use super::mark::Mark;
+use super::mark::UnsyncedMark;
 use crate::limits::STORE_ROOM_BYTES;
 
 /// The place of a store's file and of what lies beside it.
@@ -17,13 +17,13 @@ pub(super) trait Site: Debug + Send + Sync {
     fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError>;
 
     /// Opens the file that is there.
-    fn open(&self, path: &Path) -> Result<Opened, DatabaseError>;
+    fn open(&self, path: &Path) -> Result<OpenedFile, DatabaseError>;
 
     /// Opens the file so that nothing has to be written to it, and whether its locks count. One that `looks` keeps a server out.
     fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError>;
 
     /// What is told the next process beside the file.
-    fn mark(&self, path: &Path) -> Mark;
+    fn mark(&self, path: &Path) -> UnsyncedMark;
 
     /// Writes a file beside the database and removes it again.
     fn prove_room(&self, path: &Path) -> io::Result<()>;
@@ -33,7 +33,7 @@ pub(super) trait Site: Debug + Send + Sync {
 }
 
 /// A file that was opened for writing.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     pub(super) backend: Box<dyn StorageBackend>,
     /// What it is, where its name may lead to another one later.
     pub(super) found: Option<Metadata>,
@@ -43,9 +43,9 @@ pub(super) struct Opened {
 
 /// The file system.
 #[derive(Debug)]
-pub(super) struct FileSystem;
+pub(super) struct StoreFolder;
 
-impl Site for FileSystem {
+impl Site for StoreFolder {
     fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
         if path.try_exists()? {
             return Ok(());
@@ -66,10 +66,10 @@ impl Site for FileSystem {
         Ok(())
     }
 
-    fn open(&self, path: &Path) -> Result<Opened, DatabaseError> {
+    fn open(&self, path: &Path) -> Result<OpenedFile, DatabaseError> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let (found, same) = (file.metadata()?, file.try_clone()?);
-        Ok(Opened { backend: Box::new(FileBackend::new(file)?), found: Some(found), same: Some(same) })
+        Ok(OpenedFile { backend: Box::new(FileBackend::new(file)?), found: Some(found), same: Some(same) })
     }
 
     fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
@@ -82,8 +82,8 @@ impl Site for FileSystem {
         Ok((Box::new(FileBackend::new(file)?), locks))
     }
 
-    fn mark(&self, path: &Path) -> Mark {
-        Mark::beside(path)
+    fn mark(&self, path: &Path) -> UnsyncedMark {
+        UnsyncedMark::beside(path)
     }
 
     fn prove_room(&self, path: &Path) -> io::Result<()> {

@@ -13,9 +13,9 @@
 //!
 //! Numbers are little-endian.
 
-use super::super::Error;
+use super::super::StoreError;
 use super::super::crc::crc;
-use super::super::record::{Fields, unknown_format};
+use super::super::record::{RecordFields, unknown_format};
 use certificate::{Consent, Id, Seq, Stamp, Version};
 
 pub const FORMAT: u8 = 1;
@@ -23,34 +23,34 @@ const FIXED_BYTES: usize = 24;
 
 /// A record as it lies in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct StoredConsent<'a> {
     pub consent: Consent,
     pub version: Version,
     pub seq: Seq,
     pub stamp: Stamp,
-    pub fields: Fields<'a>,
+    pub fields: RecordFields<'a>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> StoredConsent<'a> {
     /// Reads the record of a change.
     ///
     /// # Errors
     /// `Damaged` when the bytes are not as they were written.
-    pub fn read(id: Id, number: u32, bytes: &'a [u8]) -> Result<Record<'a>, Error> {
+    pub fn read(id: Id, number: u32, bytes: &'a [u8]) -> Result<StoredConsent<'a>, StoreError> {
         let what = || format!("change {number} of the consent of Composition/{id}");
         if let Some(format) = bytes.first().filter(|format| **format != FORMAT) {
             return Err(unknown_format(&what(), *format));
         }
-        Self::parse(bytes).ok_or_else(|| Error::Damaged(format!("{} is not readable", what())))
+        Self::parse(bytes).ok_or_else(|| StoreError::Damaged(format!("{} is not readable", what())))
     }
 
-    fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
+    fn parse(bytes: &'a [u8]) -> Option<StoredConsent<'a>> {
         let (bytes, checksum) = bytes.split_last_chunk::<4>()?;
         if crc(bytes) != u32::from_le_bytes(*checksum) {
             return None;
         }
         let (fixed, fields) = bytes.split_first_chunk::<FIXED_BYTES>()?;
-        Some(Record {
+        Some(StoredConsent {
             consent: Consent::from_bits(fixed[1])?,
             version: Version::new(u32::from_le_bytes(*fixed.get(4..)?.first_chunk()?))?,
             seq: Seq(u64::from_le_bytes(*fixed.get(8..)?.first_chunk()?)),
@@ -58,7 +58,7 @@ impl<'a> Record<'a> {
                 milliseconds: i64::from_le_bytes(*fixed.get(16..)?.first_chunk()?),
                 offset_minutes: i16::from_le_bytes([fixed[2], fixed[3]]),
             },
-            fields: Fields(fields),
+            fields: RecordFields(fields),
         })
     }
 
@@ -79,28 +79,29 @@ impl<'a> Record<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::record::{Tag, push_field};
+    use super::super::super::record::{FieldTag, push_field};
     use super::*;
 
     #[test]
     fn a_record_reads_as_it_was_written_and_every_cut_and_flipped_bit_is_told() {
         let mut fields = Vec::new();
-        push_field(&mut fields, Tag::Person, b"37605030299");
+        push_field(&mut fields, FieldTag::Person, b"37605030299");
         let stamp = Stamp { milliseconds: -5, offset_minutes: 120 };
         let consent = Consent::ALL[2];
-        let record = Record { consent, version: Version::FIRST, seq: Seq(8), stamp, fields: Fields(&fields) };
+        let record =
+            StoredConsent { consent, version: Version::FIRST, seq: Seq(8), stamp, fields: RecordFields(&fields) };
         let bytes = record.write();
-        let read = |bytes: &[u8]| Record::read(Id::FIRST, 1, bytes).map(drop);
-        let back = Record::read(Id::FIRST, 1, &bytes).unwrap();
+        let read = |bytes: &[u8]| StoredConsent::read(Id::FIRST, 1, bytes).map(drop);
+        let back = StoredConsent::read(Id::FIRST, 1, &bytes).unwrap();
         assert_eq!((back.consent, back.version, back.seq, back.stamp), (consent, Version::FIRST, Seq(8), stamp));
-        assert_eq!(back.fields.get(Tag::Person).unwrap(), Some(b"37605030299".as_slice()));
+        assert_eq!(back.fields.get(FieldTag::Person).unwrap(), Some(b"37605030299".as_slice()));
         for end in 0..bytes.len() {
-            assert!(matches!(read(&bytes[..end]), Err(Error::Damaged(_))), "{end}");
+            assert!(matches!(read(&bytes[..end]), Err(StoreError::Damaged(_))), "{end}");
         }
         for at in 0..bytes.len() * 8 {
             let mut torn = bytes.clone();
             torn[at / 8] ^= 1 << (at % 8);
-            assert!(matches!(read(&torn), Err(Error::Damaged(_))), "{at}");
+            assert!(matches!(read(&torn), Err(StoreError::Damaged(_))), "{at}");
         }
     }
 }

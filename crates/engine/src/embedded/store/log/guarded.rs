@@ -1,16 +1,16 @@
-//! Calls into redb. What damaged pages make of a call is [`Error::Damaged`], never a panic.
+//! Calls into redb. What damaged pages make of a call is [`StoreError::Damaged`], never a panic.
 //!
 //! redb compares pages with their checksums only when it repairs or checks a file. A read takes what lies there, and bytes that cannot be a
 //! page end it with a panic. So every call into redb that may read a page stands in [`guarded`], with the decoding of what it found.
 
 use std::ops::{Deref, DerefMut};
 
-use super::super::Error;
+use super::super::StoreError;
 use crate::embedded::panics::caught;
 
 /// The result of a call that reads pages, `what` names whose; a panic is damage.
-pub(in super::super) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    caught(call).unwrap_or_else(|| Err(Error::Damaged(format!("a page of {what} cannot be read"))))
+pub(in super::super) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    caught(call).unwrap_or_else(|| Err(StoreError::Damaged(format!("a page of {what} cannot be read"))))
 }
 
 /// What redb ends by itself when it is dropped, which reads and writes pages as any other call does: a database is closed, a transaction is

@@ -10,10 +10,10 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The rows of a table, in the order of their keys.
-pub(crate) type Rows = BTreeMap<OrderedKey, Arc<[u8]>>;
+pub(crate) type MemoryRows = BTreeMap<OrderedKey, Arc<[u8]>>;
 
 /// All tables of one moment, by name. Moments share the tables that did not change between them.
-type Tables = BTreeMap<String, Arc<Rows>>;
+type MemoryTables = BTreeMap<String, Arc<MemoryRows>>;
 
 /// A key as bytes, with the order of its type.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ pub struct MemoryLog(Arc<Shelf>);
 
 #[derive(Default)]
 struct Shelf {
-    newest: Mutex<Arc<Tables>>,
+    newest: Mutex<Arc<MemoryTables>>,
     is_written: Mutex<bool>,
     ended: Condvar,
 }
@@ -72,24 +72,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl MemoryLog {
     /// What was committed last.
-    pub(super) fn read(&self) -> Moment {
-        Moment(locked(&self.0.newest).clone())
+    pub(super) fn read(&self) -> MemorySnapshot {
+        MemorySnapshot(locked(&self.0.newest).clone())
     }
 
     /// Begins to write, once whoever writes already has ended.
-    pub(super) fn write(&self) -> Writing {
+    pub(super) fn write(&self) -> MemoryTransaction {
         let is_written = locked(&self.0.is_written);
         *self.0.ended.wait_while(is_written, |is_written| *is_written).unwrap_or_else(PoisonError::into_inner) = true;
         let tables = RefCell::new((*self.read().0).clone());
-        Writing { log: self.clone(), tables }
+        MemoryTransaction { log: self.clone(), tables }
     }
 }
 
 /// The tables of one moment.
-pub struct Moment(Arc<Tables>);
+pub struct MemorySnapshot(Arc<MemoryTables>);
 
-impl Moment {
-    pub(super) fn table(&self, name: &str) -> Option<Arc<Rows>> {
+impl MemorySnapshot {
+    pub(super) fn table(&self, name: &str) -> Option<Arc<MemoryRows>> {
         self.0.get(name).cloned()
     }
 
@@ -101,15 +101,15 @@ impl Moment {
 }
 
 /// The tables as the one writer changes them. Dropping it changes nothing.
-pub struct Writing {
+pub struct MemoryTransaction {
     log: MemoryLog,
-    tables: RefCell<Tables>,
+    tables: RefCell<MemoryTables>,
 }
 
-impl Writing {
-    pub(super) fn table(&self, name: &str) -> WrittenRows<'_> {
+impl MemoryTransaction {
+    pub(super) fn table(&self, name: &str) -> MemoryWriteTable<'_> {
         let rows = self.tables.borrow_mut().remove(name).unwrap_or_default();
-        WrittenRows { name: name.to_owned(), rows, of: self }
+        MemoryWriteTable { name: name.to_owned(), rows, of: self }
     }
 
     pub(super) fn commit(self) {
@@ -117,7 +117,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for MemoryTransaction {
     fn drop(&mut self) {
         *locked(&self.log.0.is_written) = false;
         self.log.0.ended.notify_one();
@@ -125,23 +125,23 @@ impl Drop for Writing {
 }
 
 /// A table that is open to be written; it goes back among the others when it is dropped.
-pub struct WrittenRows<'t> {
+pub struct MemoryWriteTable<'t> {
     name: String,
-    rows: Arc<Rows>,
-    of: &'t Writing,
+    rows: Arc<MemoryRows>,
+    of: &'t MemoryTransaction,
 }
 
-impl WrittenRows<'_> {
-    pub(super) fn rows(&self) -> &Rows {
+impl MemoryWriteTable<'_> {
+    pub(super) fn rows(&self) -> &MemoryRows {
         &self.rows
     }
 
-    pub(super) fn change(&mut self) -> &mut Rows {
+    pub(super) fn change(&mut self) -> &mut MemoryRows {
         Arc::make_mut(&mut self.rows)
     }
 }
 
-impl Drop for WrittenRows<'_> {
+impl Drop for MemoryWriteTable<'_> {
     fn drop(&mut self) {
         let before = self.of.tables.borrow_mut().insert(self.name.clone(), std::mem::take(&mut self.rows));
         debug_assert!(before.is_none(), "{} was open twice", self.name);
@@ -150,7 +150,7 @@ impl Drop for WrittenRows<'_> {
 
 /// Rows of a range of keys; none where the range ends before it begins.
 pub(super) fn range<'r, 'k, K: redb::Key + 'static, B: Borrow<K::SelfType<'k>> + 'k>(
-    rows: &'r Rows,
+    rows: &'r MemoryRows,
     range: &impl RangeBounds<B>,
 ) -> Range<'r, OrderedKey, Arc<[u8]>> {
     let of = |bound: Bound<&B>| bound.map(|key| OrderedKey::new::<K>(key.borrow()));

@@ -30,16 +30,18 @@ fn asked(log: &Log, numbers: &mut Numbers) -> String {
     let reading = log.begin_read().unwrap();
     assert!(reading.find_table(NEVER).unwrap().is_none());
     let Some(rows) = reading.find_table(ROWS).unwrap() else { return "no table".into() };
-    let told =
-        |row: Option<Row<'_, (u64, u32), &'static [u8]>>| row.map(|(key, value)| (key.value(), value.value().to_vec()));
+    let told = |row: Option<TableRow<'_, (u64, u32), &'static [u8]>>| {
+        row.map(|(key, value)| (key.value(), value.value().to_vec()))
+    };
     let mut out = format!("{} {:?} {:?}", rows.len().unwrap(), told(rows.first().unwrap()), told(rows.last().unwrap()));
     for _ in 0..8 {
         let [from, to] = [0, 1].map(|_| (numbers.below(5), numbers.below(5) as u32));
         let found = rows.get(from).unwrap().map(|value| value.value().to_vec());
         let later = rows.get_owned(from).unwrap().map(|value| value.value().to_vec());
         assert_eq!(found, later);
-        let all =
-            |rows: Rows<'_, (u64, u32), &'static [u8]>| rows.map(|row| told(Some(row.unwrap()))).collect::<Vec<_>>();
+        let all = |rows: RowRange<'_, (u64, u32), &'static [u8]>| {
+            rows.map(|row| told(Some(row.unwrap()))).collect::<Vec<_>>()
+        };
         let bounds = match numbers.below(3) {
             0 => (Bound::Included(from), Bound::Included(to)),
             1 => (Bound::Excluded(from), Bound::Excluded(to)),

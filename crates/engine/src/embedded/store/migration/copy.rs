@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 
 use super::super::log::{GuardedDrop, Log, guarded};
-use super::super::{Error, META, room};
+use super::super::{META, StoreError, room};
 use base::log::event;
 
 /// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
@@ -19,10 +19,10 @@ const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 ///
 /// # Errors
 /// `Migration` when the disk has no room for it, or it cannot be written.
-pub(super) fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), Error> {
+pub(super) fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), StoreError> {
     let kept = beside(path, &format!("format-{format}"));
     let told = |problem: String| {
-        Error::Migration(format!(
+        StoreError::Migration(format!(
             "a copy of the store of format {format} cannot be made as {}: {problem}",
             kept.display()
         ))
@@ -63,7 +63,7 @@ fn write(path: &Path, part: &Path) -> Result<(), String> {
 
 /// Opening it proves it, and leaves it as after a clean stop.
 fn open(part: &Path, cache_bytes: usize) -> Result<(), String> {
-    let opened = || -> Result<(), Error> {
+    let opened = || -> Result<(), StoreError> {
         let opened = Database::builder().set_cache_size(cache_bytes).open(part)?;
         Log::Redb(GuardedDrop::new(opened)).begin_read()?.open_table(META).map(drop)
     };

@@ -53,7 +53,7 @@ pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
         images.push(folder);
         Ok(())
     };
-    walked(&Walk { log: &log, chunk_rows, committed: &committed }, Some(path), CACHE_BYTES).unwrap();
+    walked(&MigrationWalk { log: &log, chunk_rows, committed: &committed }, Some(path), CACHE_BYTES).unwrap();
     drop(log);
     images.into_inner()
 }
@@ -61,7 +61,7 @@ pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
 /// Goes on with a migration for one commit.
 pub fn one_commit(path: &Path, chunk_rows: usize) {
     let log = opened(path);
-    let committed = || Err(Error::Io("a kill".into()));
-    let walk = Walk { log: &log, chunk_rows, committed: &committed };
-    assert!(matches!(walked(&walk, Some(path), CACHE_BYTES), Err(Error::Io(_))));
+    let committed = || Err(StoreError::Io("a kill".into()));
+    let walk = MigrationWalk { log: &log, chunk_rows, committed: &committed };
+    assert!(matches!(walked(&walk, Some(path), CACHE_BYTES), Err(StoreError::Io(_))));
 }

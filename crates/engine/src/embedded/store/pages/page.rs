@@ -7,30 +7,30 @@ const BRANCH: u8 = 2;
 
 /// Widths of keys and values in bytes, where they are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct PageWidths {
     pub key: Option<usize>,
     pub value: Option<usize>,
 }
 
 /// A page whose parts lie inside it.
-pub(super) enum Page<'p> {
+pub(super) enum StorePage<'p> {
     Leaf(Leaf<'p>),
     Branch(Branch<'p>),
 }
 
-impl<'p> Page<'p> {
+impl<'p> StorePage<'p> {
     /// A page, and the bytes that its checksum is of.
-    pub(super) fn read(memory: &'p [u8], shape: Shape) -> Option<(Page<'p>, &'p [u8])> {
+    pub(super) fn read(memory: &'p [u8], shape: PageWidths) -> Option<(StorePage<'p>, &'p [u8])> {
         match *memory.first()? {
             LEAF => {
                 let leaf = Leaf::read(memory, shape)?;
-                Some((Page::Leaf(leaf), leaf.memory))
+                Some((StorePage::Leaf(leaf), leaf.memory))
             }
             BRANCH => {
                 let keys = count(memory).filter(|keys| *keys > 0)?;
                 let branch = Branch { memory, width: shape.key, keys };
                 let end = branch.key_range(keys - 1)?.end;
-                Some((Page::Branch(branch), memory.get(..end)?))
+                Some((StorePage::Branch(branch), memory.get(..end)?))
             }
             _ => None,
         }
@@ -41,19 +41,19 @@ impl<'p> Page<'p> {
 #[derive(Clone, Copy)]
 pub struct Leaf<'p> {
     memory: &'p [u8],
-    shape: Shape,
+    shape: PageWidths,
     count: usize,
 }
 
 impl<'p> Leaf<'p> {
     /// A leaf whose rows lie inside the page.
-    pub fn read(memory: &'p [u8], shape: Shape) -> Option<Leaf<'p>> {
+    pub fn read(memory: &'p [u8], shape: PageWidths) -> Option<Leaf<'p>> {
         let leaf = Leaf { memory: memory.get(..Leaf::end(memory, shape)?)?, shape, count: count(memory)? };
         (0..leaf.count).all(|at| leaf.row(at).is_some()).then_some(leaf)
     }
 
     /// Where the last value of a leaf ends, which may be behind the bytes that are here.
-    pub fn end(memory: &[u8], shape: Shape) -> Option<usize> {
+    pub fn end(memory: &[u8], shape: PageWidths) -> Option<usize> {
         let count = count(memory).filter(|count| *count > 0 && memory.first() == Some(&LEAF))?;
         Leaf { memory, shape, count }.value_range(count - 1).map(|range| range.end)
     }

@@ -4,7 +4,7 @@
 
 use redb::{TableDefinition, TableHandle};
 
-use super::super::Error;
+use super::super::StoreError;
 use super::super::ascending::Ascending;
 use super::super::log::{ReadTransaction, WriteTransaction, WrittenTable};
 use certificate::{Id, Version};
@@ -16,17 +16,17 @@ const BYTES: usize = 12;
 pub const PATIENT_CHANGE: TableDefinition<u64, &[u8; BYTES]> = TableDefinition::new("patient_change");
 
 /// The log in a write transaction.
-pub struct Log<'t> {
+pub struct PatientChangeTable<'t> {
     rows: WrittenTable<'t, u64, &'static [u8; BYTES]>,
     last: u64,
 }
 
-impl<'t> Log<'t> {
+impl<'t> PatientChangeTable<'t> {
     /// Opens the log, or makes it.
-    pub fn open(transaction: &'t WriteTransaction) -> Result<Log<'t>, Error> {
+    pub fn open(transaction: &'t WriteTransaction) -> Result<PatientChangeTable<'t>, StoreError> {
         let rows = transaction.open_table(PATIENT_CHANGE)?;
         let last = rows.last()?.map_or(0, |(number, _)| number.value());
-        Ok(Log { rows, last })
+        Ok(PatientChangeTable { rows, last })
     }
 
     /// Number of the newest change; 0 while there is none.
@@ -35,7 +35,7 @@ impl<'t> Log<'t> {
     }
 
     /// Adds a version under the next number.
-    pub fn push(&mut self, id: Id, version: Version) -> Result<(), Error> {
+    pub fn push(&mut self, id: Id, version: Version) -> Result<(), StoreError> {
         self.last += 1;
         let replaced = self.rows.insert(self.last, &write(id, version))?;
         assert!(!replaced, "the number follows the last one");
@@ -44,7 +44,7 @@ impl<'t> Log<'t> {
 }
 
 /// Changes behind a number, in their order, at most `max`.
-pub fn after(transaction: &ReadTransaction, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+pub fn after(transaction: &ReadTransaction, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
     let Some(rows) = transaction.find_table(PATIENT_CHANGE)? else { return Ok(Vec::new()) };
     let found = rows.range(after.saturating_add(1)..)?.take(max);
     let mut ascending = Ascending { table: PATIENT_CHANGE.name(), last: after };
@@ -54,14 +54,14 @@ pub fn after(transaction: &ReadTransaction, after: u64, max: usize) -> Result<Ve
             let number = number.value();
             ascending.next(&number)?;
             let (id, version) = read(bytes.value())
-                .ok_or_else(|| Error::Damaged(format!("change {number} of patients is not readable")))?;
+                .ok_or_else(|| StoreError::Damaged(format!("change {number} of patients is not readable")))?;
             Ok((number, id, version))
         })
         .collect()
 }
 
 /// Number of the newest change; 0 while there is none.
-pub fn last(transaction: &ReadTransaction) -> Result<u64, Error> {
+pub fn last(transaction: &ReadTransaction) -> Result<u64, StoreError> {
     let Some(rows) = transaction.find_table(PATIENT_CHANGE)? else { return Ok(0) };
     Ok(rows.last()?.map_or(0, |(number, _)| number.value()))
 }

@@ -20,9 +20,9 @@ pub struct Copied {
 /// `Damaged` when one is not the next, or is not readable.
 pub fn insert_copied<'c>(
     transaction: &WriteTransaction,
-    copied: impl Iterator<Item = Result<CopiedPatient<'c>, Error>>,
-) -> Result<Copied, Error> {
-    let mut tables = Tables::open(transaction, 1)?;
+    copied: impl Iterator<Item = Result<CopiedPatient<'c>, StoreError>>,
+) -> Result<Copied, StoreError> {
+    let mut tables = WrittenPatientTables::open(transaction, 1)?;
     let (mut last_id, mut last_stamp, mut goes_back) = (0, i64::MIN, false);
     for copied in copied {
         let copied = copied?;
@@ -33,15 +33,15 @@ pub fn insert_copied<'c>(
     Ok(Copied { last: tables.log.last(), last_stamp, last_id, goes_back })
 }
 
-impl Tables<'_> {
+impl WrittenPatientTables<'_> {
     /// Its time stamp, and whether it is older than the version before it.
-    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<(i64, bool), Error> {
+    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<(i64, bool), StoreError> {
         let CopiedPatient { number, id, version, record: bytes } = *copied;
-        let record = Record::read(id, version, bytes)?;
+        let record = PatientRecord::read(id, version, bytes)?;
         let facts = record.facts()?;
         let before = self.before(id, record.tail)?;
         if before.as_ref().map(|before| before.version) != version.before() || self.log.last() + 1 != number {
-            return Err(Error::Damaged(format!("version {version} of Patient/{id} is out of its place")));
+            return Err(StoreError::Damaged(format!("version {version} of Patient/{id} is out of its place")));
         }
         if let Some(before) = &before {
             self.forget(id, &before.facts)?;

@@ -18,7 +18,7 @@
 //!
 //! Numbers are little-endian. The body is stored as it is: it is small, and facts are asked far more often than bodies.
 
-use super::super::Error;
+use super::super::StoreError;
 use super::super::crc::crc;
 use super::super::record::unknown_format;
 use crate::PatientFacts;
@@ -34,7 +34,7 @@ const BORN: u8 = 4;
 
 /// A record as it lies in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
+pub struct PatientRecord<'a> {
     flags: u8,
     pub stamp: Stamp,
     born: (i32, i32),
@@ -43,19 +43,20 @@ pub struct Record<'a> {
     pub tail: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> PatientRecord<'a> {
     /// Reads the record of a version.
     ///
     /// # Errors
     /// `Damaged` when the bytes are not as they were written.
-    pub fn read(id: Id, version: Version, bytes: &'a [u8]) -> Result<Record<'a>, Error> {
+    pub fn read(id: Id, version: Version, bytes: &'a [u8]) -> Result<PatientRecord<'a>, StoreError> {
         if let Some(format) = bytes.first().filter(|format| **format != FORMAT) {
             return Err(unknown_format(&format!("version {version} of Patient/{id}"), *format));
         }
-        Self::parse(bytes).ok_or_else(|| Error::Damaged(format!("version {version} of Patient/{id} is not readable")))
+        Self::parse(bytes)
+            .ok_or_else(|| StoreError::Damaged(format!("version {version} of Patient/{id} is not readable")))
     }
 
-    fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
+    fn parse(bytes: &'a [u8]) -> Option<PatientRecord<'a>> {
         let (bytes, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
         if crc(bytes) != u32::from_le_bytes(*checksum) {
             return None;
@@ -66,7 +67,7 @@ impl<'a> Record<'a> {
         let (identifiers, tail) = rest.split_at_checked(u32_at(fixed, 4)? as usize)?;
         let milliseconds = i64::from_le_bytes(*fixed.get(8..)?.first_chunk()?);
         let offset_minutes = i16::from_le_bytes([fixed[16], fixed[17]]);
-        Some(Record {
+        Some(PatientRecord {
             flags: fixed[1],
             stamp: Stamp { milliseconds, offset_minutes },
             born: (u32_at(fixed, 20)? as i32, u32_at(fixed, 24)? as i32),
@@ -89,8 +90,8 @@ impl<'a> Record<'a> {
     }
 
     /// What the record says without its tail.
-    pub fn facts(&self) -> Result<PatientFacts, Error> {
-        let odd = || Error::Damaged("the identifiers or links of a patient are not readable".into());
+    pub fn facts(&self) -> Result<PatientFacts, StoreError> {
+        let odd = || StoreError::Damaged("the identifiers or links of a patient are not readable".into());
         Ok(PatientFacts {
             is_active: self.is_active(),
             is_deceased: self.is_deceased(),
@@ -176,8 +177,8 @@ mod tests {
         }
     }
 
-    fn read(bytes: &[u8]) -> Result<Record<'_>, Error> {
-        Record::read(Id::FIRST, Version::FIRST, bytes)
+    fn read(bytes: &[u8]) -> Result<PatientRecord<'_>, StoreError> {
+        PatientRecord::read(Id::FIRST, Version::FIRST, bytes)
     }
 
     #[test]
@@ -195,13 +196,13 @@ mod tests {
     fn every_cut_and_every_flipped_bit_is_told() {
         let bytes = write(&facts(), Stamp { milliseconds: 5, offset_minutes: 120 }, b"},\"a\":1}");
         for end in 0..bytes.len() {
-            assert!(matches!(read(&bytes[..end]), Err(Error::Damaged(_))), "{end}");
+            assert!(matches!(read(&bytes[..end]), Err(StoreError::Damaged(_))), "{end}");
         }
         for at in 0..bytes.len() * 8 {
             let mut torn = bytes.clone();
             torn[at / 8] ^= 1 << (at % 8);
             let told = read(&torn).map(drop);
-            assert!(matches!(told, Err(Error::Damaged(_))), "{at}");
+            assert!(matches!(told, Err(StoreError::Damaged(_))), "{at}");
         }
     }
 }

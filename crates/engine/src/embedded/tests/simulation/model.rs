@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::*;
 use super::request::{Answer, Foreign, Request, identifier, list, list_key, patient_tail, subject};
-use crate::decide::{Decision, judge};
-use crate::embedded::store::{Reader, What};
-use crate::{ClockDecision, PatientWritten, Standing};
+use crate::decide::{VersionDecision, judge};
+use crate::embedded::store::{ChangeKind, StoreReader};
+use crate::{ClockDecision, PatientWritten, RowStanding};
 use certificate::{Stamp, head};
 
 /// A version of a patient: its time, the number in its identifier, and the id it links to.
@@ -19,7 +19,7 @@ pub(crate) struct Model {
     /// What holds, and how often it was changed.
     consents: BTreeMap<u64, (Consent, u32)>,
     /// Id, what, milliseconds and versions so far.
-    changes: Vec<(u64, What, i64, u64)>,
+    changes: Vec<(u64, ChangeKind, i64, u64)>,
     /// No change gets an earlier time.
     newest: i64,
     running: u64,
@@ -50,7 +50,7 @@ struct Made {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expected {
     /// None: refused by the rules.
-    Written(Option<Written>),
+    Written(Option<AcknowledgedChange>),
     Imported(Vec<Option<Imported>>),
     Listed,
     Patients(Vec<PatientWritten>),
@@ -120,12 +120,12 @@ impl Model {
         row
     }
 
-    fn standing(&self, id: u64) -> Option<Standing> {
+    fn standing(&self, id: u64) -> Option<RowStanding> {
         let made = self.certificates.get(&id)?;
         let newest = made.last()?;
         let row = newest.row.as_ref().or_else(|| made.iter().rev().nth(1).and_then(|before| before.row.as_ref()));
         let row = row.map(|row| self.with_consent(id, row));
-        Some(Standing { version: Version::new(made.len() as u32).unwrap(), state: newest.state, row })
+        Some(RowStanding { version: Version::new(made.len() as u32).unwrap(), state: newest.state, row })
     }
 
     pub(crate) fn moment(&self) -> Moment {
@@ -199,19 +199,19 @@ impl Model {
         let time = self.time(batching.now);
         let written = |written| Some(Expected::Written(Some(written)));
         match judge(&write, current.as_ref()).ok()? {
-            Decision::Nothing => written(self.unchanged(id)),
-            Decision::Consent(consent) => {
+            VersionDecision::Nothing => written(self.unchanged(id)),
+            VersionDecision::Consent(consent) => {
                 let Some(milliseconds) = time else { return Some(Expected::NotNow) };
                 let number = self.consents.get(&id).map_or(1, |(_, number)| number + 1);
                 self.unordered |= milliseconds < self.last();
                 self.consents.insert(id, (consent, number));
-                self.changes.push((id, What::Consent(number), milliseconds, self.running));
+                self.changes.push((id, ChangeKind::Consent(number), milliseconds, self.running));
                 self.newest = milliseconds;
                 let current = current.expect("only what is there has a consent");
                 let (version, state, stamp) = (current.version, current.state, Stamp::at(milliseconds));
-                written(Written { id: Id::new(id).unwrap(), version, stamp, state, changed: true, consent })
+                written(AcknowledgedChange { id: Id::new(id).unwrap(), version, stamp, state, changed: true, consent })
             }
-            Decision::Store(state) => {
+            VersionDecision::Store(state) => {
                 if let Write::Create { if_none_exist: Some(term), .. } = &write {
                     if !batching.is_searched {
                         return None;
@@ -243,7 +243,7 @@ impl Model {
                 };
                 self.store(id, state, milliseconds, tail, row);
                 self.newest = milliseconds;
-                written(Written { changed: true, ..self.unchanged(id) })
+                written(AcknowledgedChange { changed: true, ..self.unchanged(id) })
             }
         }
     }
@@ -253,10 +253,10 @@ impl Model {
         self.changes.last().map_or(i64::MIN, |(_, _, milliseconds, _)| *milliseconds)
     }
 
-    fn unchanged(&self, id: u64) -> Written {
+    fn unchanged(&self, id: u64) -> AcknowledgedChange {
         let made = &self.certificates[&id];
         let newest = made.last().expect("a certificate has a version");
-        Written {
+        AcknowledgedChange {
             id: Id::new(id).unwrap(),
             version: Version::new(made.len() as u32).unwrap(),
             stamp: Stamp::at(newest.milliseconds),
@@ -276,7 +276,7 @@ impl Model {
         made.push(Made { state, milliseconds, seq, tail, row });
         let version = Version::new(made.len() as u32).unwrap();
         self.running += 1;
-        self.changes.push((id, What::Version(version), milliseconds, self.running));
+        self.changes.push((id, ChangeKind::Version(version), milliseconds, self.running));
     }
 
     /// None: a bad line.
@@ -363,7 +363,7 @@ impl Model {
         self.compare_history(engine)
     }
 
-    fn compare_time(&self, reader: &Reader) -> Result<(), String> {
+    fn compare_time(&self, reader: &StoreReader) -> Result<(), String> {
         let position = reader.position().map_err(told)?;
         same("newest time stamp", &position.milliseconds, &self.newest)?;
         same("last reset", &position.reset.map_or(0, |reset| reset.change), &self.reset)?;
@@ -416,7 +416,7 @@ impl Model {
         let page = engine.history(&query).map_err(told)?.expect("the history of all is there");
         let mut versions: Vec<(i64, usize, u64, u32)> = Vec::new();
         for (seq, (id, what, milliseconds, _)) in self.changes.iter().enumerate() {
-            if let What::Version(version) = what {
+            if let ChangeKind::Version(version) = what {
                 versions.push((*milliseconds, seq, *id, version.get()));
             }
         }
@@ -458,7 +458,7 @@ impl Expected {
     pub(crate) fn is(&self, answer: &Answer) -> bool {
         match (self, answer) {
             (Expected::Written(expected), Answer::Written(Ok(written))) => expected.as_ref() == Some(written),
-            (Expected::Written(expected), Answer::Written(Err(Refused::Rules(_)))) => expected.is_none(),
+            (Expected::Written(expected), Answer::Written(Err(RefusedChange::Rules(_)))) => expected.is_none(),
             (Expected::Imported(expected), Answer::Imported(Ok(imported))) => {
                 let good = |imported: &Imported| Some(imported.clone()).filter(|it| !matches!(it, Imported::Bad(_)));
                 imported.iter().map(good).eq(expected.iter().cloned())
@@ -472,7 +472,7 @@ impl Expected {
     }
 }
 
-fn told(error: Error) -> String {
+fn told(error: StoreError) -> String {
     error.to_string()
 }
 

@@ -32,20 +32,20 @@ pub(crate) struct Foreign {
 /// What a request is answered with.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Written(Result<Written, Refused>),
-    Imported(Result<Vec<Imported>, Refused>),
-    Listed(Result<(), Refused>),
-    Patients(Result<Vec<PatientWritten>, Refused>),
-    Decided(Result<(), Refused>),
+    Written(Result<AcknowledgedChange, RefusedChange>),
+    Imported(Result<Vec<Imported>, RefusedChange>),
+    Listed(Result<(), RefusedChange>),
+    Patients(Result<Vec<PatientWritten>, RefusedChange>),
+    Decided(Result<(), RefusedChange>),
 }
 
 /// A request's way back.
 pub(crate) enum Waiting {
-    Written(oneshot::Receiver<Result<Written, Refused>>),
-    Imported(oneshot::Receiver<Result<Vec<Imported>, Refused>>),
-    Listed(oneshot::Receiver<Result<(), Refused>>),
-    Patients(oneshot::Receiver<Result<Vec<PatientWritten>, Refused>>),
-    Decided(oneshot::Receiver<Result<(), Refused>>),
+    Written(oneshot::Receiver<Result<AcknowledgedChange, RefusedChange>>),
+    Imported(oneshot::Receiver<Result<Vec<Imported>, RefusedChange>>),
+    Listed(oneshot::Receiver<Result<(), RefusedChange>>),
+    Patients(oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>>),
+    Decided(oneshot::Receiver<Result<(), RefusedChange>>),
 }
 
 impl Waiting {
@@ -70,7 +70,7 @@ impl Waiting {
 }
 
 impl Answer {
-    fn refused(&self) -> Option<&Refused> {
+    fn refused(&self) -> Option<&RefusedChange> {
         match self {
             Answer::Written(result) => result.as_ref().err(),
             Answer::Imported(result) => result.as_ref().err(),
@@ -80,16 +80,16 @@ impl Answer {
     }
 
     /// The store's failure, where that is the answer.
-    pub(crate) fn failure(&self) -> Option<&Error> {
+    pub(crate) fn failure(&self) -> Option<&StoreError> {
         match self.refused() {
-            Some(Refused::Store(error)) => Some(error),
+            Some(RefusedChange::Store(error)) => Some(error),
             _ => None,
         }
     }
 
     /// Whether it was refused, since the clock is not believed.
     pub(crate) fn is_not_now(&self) -> bool {
-        matches!(self.refused(), Some(Refused::Clock(_)))
+        matches!(self.refused(), Some(RefusedChange::Clock(_)))
     }
 }
 
@@ -179,12 +179,12 @@ impl Request {
                 base: None,
                 rows: None,
             },
-            Request::Delete { id } => Write::Delete { id: of(id), if_match: None, who: Who::default(), rows: None },
+            Request::Delete { id } => Write::Delete { id: of(id), if_match: None, who: Actor::default(), rows: None },
             Request::Consent { id, consent } => Write::Consent {
                 id: of(id),
                 doctor: Some(consent.doctor),
                 representative: Some(consent.representative),
-                who: Who::default(),
+                who: Actor::default(),
                 rows: None,
             },
             Request::Import { .. } | Request::List { .. } | Request::Patients { .. } | Request::Clock(_) => {
@@ -230,9 +230,9 @@ impl Request {
 }
 
 impl Foreign {
-    fn import(&self) -> Import {
+    fn import(&self) -> ImportedVersion {
         let content = self.subject.map(|whom| content(Trigger::Create, State::Draft, &subject(whom)));
-        Import {
+        ImportedVersion {
             id: Id::new(self.id).unwrap(),
             version: Version::new(self.version).unwrap(),
             stamp: Stamp::at(self.milliseconds),

@@ -7,16 +7,16 @@ use std::sync::mpsc::Receiver;
 use super::super::*;
 use super::model::{Batching, Expected, Model, Moment};
 use super::request::{Request, Waiting};
-use crate::embedded::index::medium::memory::Memory;
+use crate::embedded::index::medium::memory::MemoryFiles;
 use crate::embedded::indexer::{self, Building, Indexer, Sealed};
-use crate::embedded::store::backend::disk::Disk;
-use crate::embedded::writer::{Failed, Stored as Committed};
-use crate::embedded::{Hands, Media};
+use crate::embedded::store::backend::disk::SimulatedDisk;
+use crate::embedded::writer::{FailedBatch, StoredBatch as Committed};
+use crate::embedded::{EngineMedia, Hands};
 
 /// What outlives a process.
 pub(crate) struct Machine {
-    pub disk: Arc<Disk>,
-    pub files: Arc<Memory>,
+    pub disk: Arc<SimulatedDisk>,
+    pub files: Arc<MemoryFiles>,
     pub now: Arc<AtomicI64>,
     pub quick_repair: QuickRepair,
     folder: TempDir,
@@ -40,20 +40,20 @@ impl Machine {
     }
 
     /// A process opens the folder.
-    pub(crate) fn open(&self) -> Result<Process, Error> {
+    pub(crate) fn open(&self) -> Result<Process, StoreError> {
         let now = self.now.clone();
-        let options = Options {
+        let options = EngineOptions {
             quick_repair: self.quick_repair,
             purpose: None,
             cache_bytes: 1 << 20,
             clock: Arc::new(move || now.load(Ordering::Relaxed)),
             ..options(&self.folder, &self.now)
         };
-        let media = Media {
-            store: store::Medium::File(store::FileMedium::of(&self.disk)),
-            index: index::Medium::of(&self.files),
+        let media = EngineMedia {
+            store: store::StoreMedium::File(store::FileMedium::of(&self.disk)),
+            index: index::IndexMedium::of(&self.files),
         };
-        let (engine, hands) = Embedded::assemble(&options, media)?;
+        let (engine, hands) = Engine::assemble(&options, media)?;
         let Hands { writer, queue, indexer: Indexer { writer: index, at, .. } } = hands;
         let indexing =
             if engine.shared.view().is_some() { Indexing::Idle } else { Indexing::Building(Building::from(at)) };
@@ -65,11 +65,11 @@ impl Machine {
 /// A running engine.
 pub(crate) struct Process {
     pub engine: Engine,
-    writer: writer::Writer,
+    writer: writer::SteppedWriter,
     queue: Receiver<Job>,
     batch: Batch,
     /// None while there is none.
-    index: Option<index::Writer>,
+    index: Option<index::IndexWriterHandle>,
     indexing: Indexing,
     /// What was asked and waits for the writer.
     asked: VecDeque<Asked>,
@@ -219,7 +219,7 @@ impl Process {
         }
     }
 
-    fn refuse(failed: Failed, asked: Vec<Asked>) {
+    fn refuse(failed: FailedBatch, asked: Vec<Asked>) {
         failed.answer();
         for Asked { request, mut waiting, .. } in asked {
             let answer = waiting.answer().expect("a batch that failed is answered as a whole");
@@ -233,7 +233,7 @@ impl Process {
     fn refuse_all(&mut self) {
         while let Some(first) = self.writer.next(&self.queue) {
             for job in self.writer.take(first, &self.queue) {
-                job.refuse(Refused::Store(Arc::new(Error::Reopening)));
+                job.refuse(RefusedChange::Store(Arc::new(StoreError::Reopening)));
             }
         }
         self.asked.clear();
@@ -243,7 +243,7 @@ impl Process {
     pub(crate) fn index(&mut self) -> &'static str {
         let shared = self.engine.shared.clone();
         let Some(index) = &mut self.index else {
-            let made = index::Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin);
+            let made = index::IndexWriterHandle::create_on(&shared.index_medium, &shared.index_folder, &shared.origin);
             let Ok((made, _)) = made else { return "finds no room for an index" };
             self.index = Some(made);
             self.indexing = Indexing::Building(Building::from(Seq(0)));
