@@ -157,30 +157,45 @@ pub(crate) fn omits(
         // Unless retention removed it meanwhile.
         return Ok(path.try_exists()?.then_some("it is damaged, or the index of another file"));
     };
-    let nobody: Subjects = Arc::new(|_, _| None);
-    let mut draft = IndexDraft::new(seal.header);
-    draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects.unwrap_or(&nobody));
-    if !draft.is_good() {
-        return Ok(None);
-    }
-    let mut is_whole = index.events() == draft.events();
-    let mut failed = Ok(());
-    let not_known = index.with(&[&[unknown()]])?.unwrap_or_default().concat();
-    draft.each(|key, events| {
-        if !is_whole || failed.is_err() || key == unknown() {
-            return;
+    let lacks = |subjects: &Subjects, may_be_unknown: bool| -> io::Result<bool> {
+        let mut draft = IndexDraft::new(seal.header);
+        draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects);
+        if !draft.is_good() {
+            return Ok(false);
         }
-        match index.with(&[&[key]]) {
-            // Whose a certificate is may have become known since the index was made.
-            Ok(Some(lists)) => {
-                let has = |event: &u32| lists[0].binary_search(event).is_ok() || not_known.binary_search(event).is_ok();
-                is_whole = events.iter().all(has);
+        let not_known = match may_be_unknown {
+            true => index.with(&[&[unknown()]])?.unwrap_or_default().concat(),
+            false => Vec::new(),
+        };
+        let (mut lacks, mut failed) = (index.events() != draft.events(), Ok(()));
+        draft.each(|key, events| {
+            if lacks || failed.is_err() || key == unknown() {
+                return;
             }
-            Ok(None) => {}
-            Err(error) => failed = Err(error),
+            match index.with(&[&[key]]) {
+                Ok(Some(lists)) => {
+                    let has =
+                        |event: &u32| lists[0].binary_search(event).is_ok() || not_known.binary_search(event).is_ok();
+                    lacks = !events.iter().all(has);
+                }
+                Ok(None) => {}
+                Err(error) => failed = Err(error),
+            }
+        });
+        failed.map(|()| lacks)
+    };
+    // What the events say themselves is there. Whose a certificate is may have become known since the index was made: those of which
+    // nobody knew it then are looked at by every search for a person.
+    let nobody: Subjects = Arc::new(|_, _| None);
+    let lacks = lacks(&nobody, false)
+        .and_then(|lacking| Ok(lacking || subjects.map_or(Ok(false), |subjects| lacks(subjects, true))?));
+    match lacks {
+        Ok(lacks) => Ok(lacks.then_some("it lacks events of its file")),
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            Ok(Some("a list of events in it is damaged"))
         }
-    });
-    failed.map(|()| (!is_whole).then_some("it lacks events of its file"))
+        Err(error) => Err(error),
+    }
 }
 
 /// What a sealed file holds, read once more.
