@@ -10,6 +10,7 @@ use super::chain::{Archive, up_to};
 use super::member::ArchiveMember;
 use super::{ArchiveProgress, check, read, take};
 use crate::audit::{self, CopiedTrail};
+use base::owner;
 use certificate::Seq;
 use engine::{Beginning, RESTORING, RestoreEnd, StoreRestore, StoredList};
 
@@ -181,6 +182,7 @@ impl<'d> RestoringMark<'d> {
     fn set(data: &'d Path, chain: &[Archive]) -> Result<RestoringMark<'d>, String> {
         let text = |error: io::Error| error.to_string();
         let is_there = data.exists();
+        owner::expect_own(data)?;
         match fs::read_dir(data) {
             Ok(mut entries) => {
                 // The folder of a file system of its own holds what a check of it found.

@@ -15,6 +15,7 @@ use crate::bulk::entry::{self, ImportLine};
 use crate::bulk::{self, BulkEvent, BulkProgress};
 use crate::config::Config;
 use crate::socket::{self, CommandRequest};
+use base::owner;
 use certificate::{Id, Seq, Version};
 use engine::Engine;
 use fhir::json;
@@ -140,9 +141,7 @@ fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let mut file = options.open(path).map_err(problem)?;
-    // SAFETY: it has no arguments and always succeeds.
-    let own = unsafe { libc::geteuid() };
-    if file.metadata().map_err(problem)?.uid() != own {
+    if file.metadata().map_err(problem)?.uid() != owner::own_user() {
         return Err(format!(
             "{}: this file belongs to another user; only the user who began an export can resume it",
             path.display()

@@ -21,7 +21,7 @@ use crate::registry::Registry;
 use crate::socket::{self, CommandConnection, CommandRequest};
 use base::log::event;
 use base::metrics::Metrics;
-use base::regular_file;
+use base::{owner, regular_file};
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
 use engine::{self, Clock, DAMAGED, Engine, FolderPurpose, RESTORING, STORE_FILE, Witness};
@@ -264,6 +264,9 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     let has = |name: &str| folder.join(name).try_exists().unwrap_or(true);
     if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
+    }
+    if folder.exists() {
+        owner::expect_own(folder)?;
     }
     let audit = audit::folder(folder);
     let changes = match audit.is_dir() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Failure, room};
-use base::regular_file;
+use base::{owner, regular_file};
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
@@ -40,12 +40,15 @@ impl OutputArguments {
     /// end. Devices and pipes are written to as they are.
     ///
     /// # Errors
-    /// There is such a file and `force` is not given, or it is a folder.
+    /// There is such a file and `force` is not given, it is a folder, or it belongs to another user.
     pub(super) fn target(&self) -> Result<OutputTarget, Failure> {
         let Some(path) = self.file() else { return Ok(OutputTarget::Stdout) };
         let failed = |problem: String| Failure::Failed(format!("{}: {problem}", path.display()));
         if let Some(folder) = missing_folder(path) {
             return Err(Failure::Failed(no_folder(&folder)));
+        }
+        if !is_descriptor(path) {
+            owner::expect_own(path).map_err(failed)?;
         }
         Ok(match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(failed("this is a folder; name a file in it".to_owned())),
@@ -80,7 +83,7 @@ impl OutputTarget {
         let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
         let (path, file, replaced) = match self {
             OutputTarget::Stdout => return Ok(OpenOutput::new(io::stdout(), "standard output".to_owned())),
-            OutputTarget::AsItIs(path) => (path, OpenOptions::new().append(true).open(path), None),
+            OutputTarget::AsItIs(path) => (path, as_it_is(path), None),
             OutputTarget::New(path) => (path, create(path), None),
             OutputTarget::Replaced(path) => {
                 let replaced = Replaced::begin(path);
@@ -92,6 +95,15 @@ impl OutputTarget {
         let file = file.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
         let kept = (!matches!(self, OutputTarget::AsItIs(_))).then(|| path.clone());
         Ok(OpenOutput { file: kept, replaced, ..OpenOutput::new(file, name) })
+    }
+}
+
+/// Opens what is there. Another user may have put something else in its place since it was looked at.
+fn as_it_is(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().append(true).open(path)?;
+    match file.metadata()?.uid() {
+        owner if is_descriptor(path) || owner == 0 || owner == owner::own_user() => Ok(file),
+        owner => Err(io::Error::other(format!("it belongs to user {owner} of this machine"))),
     }
 }
 
@@ -294,6 +306,28 @@ mod tests {
         let mut output = out.open().map_err(|failure| failure.to_string())?;
         let done = output.write_all(text.as_bytes()).map_err(|error| format!("lost: {error}"));
         output.finish(done).map_err(|failure| failure.to_string())
+    }
+
+    /// A pipe that another user had made under the name read all certificates.
+    #[test]
+    fn what_belongs_to_another_user_is_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export.ndjson");
+        let name = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name lives through the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(&path, Some(4_242), None).is_err() {
+            return;
+        }
+        let refused = |force| written(&out(&path, force), "text").unwrap_err();
+        for told in [refused(false), refused(true)] {
+            assert!(told.contains("belongs to user 4242"), "{told}");
+        }
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        std::os::unix::fs::lchown(&path, Some(4_242), None).unwrap();
+        assert!(refused(true).contains("belongs to user 4242"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::audit;
+use base::owner;
 use engine::STORE_FILE;
 
 /// Why nothing can be written into a data folder; none when it can be, or when nobody can tell. A folder that is not there yet is judged
@@ -80,8 +81,7 @@ fn named(path: &Path) -> &'static str {
 
 /// Who owns it, and who is asking, as the end of a sentence that begins with its name.
 fn owned(found: &fs::Metadata) -> String {
-    // SAFETY: the call only returns a number and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = owner::own_user();
     match found.uid() == own {
         true => format!("has the mode {:04o}", found.mode() & 0o7777),
         false => format!("belongs to {} and this command runs as {}", user(found.uid()), user(own)),

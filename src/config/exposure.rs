@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{Config, SettingsFile};
+use base::owner;
 
 impl SettingsFile {
     /// A warning where others can change it, or read a credential in it.
@@ -62,20 +63,29 @@ pub fn secret(what: &str, path: &Path) -> Option<String> {
 
 /// A warning about a file or a folder, or about a link to it. Nothing where it is not there.
 fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {
-    foreign(what, path).or_else(|| open(what, path, is_secret))
+    foreign(what, path).or_else(|| open(what, path, is_secret)).or_else(|| replaceable(what, path))
 }
 
 /// As [`exposed`], of what lies in a folder that is looked at itself: the modes in it matter only where a link leads out of it.
 fn exposed_within(what: &str, path: &Path) -> Option<String> {
-    foreign(what, path).or_else(|| open(what, path, true).filter(|_| path.is_symlink()))
+    let of_target = || open(what, path, true).or_else(|| replaceable(what, path));
+    foreign(what, path).or_else(|| of_target().filter(|_| path.is_symlink()))
+}
+
+/// Who can write to a folder above it can put another one in its place. In a folder with the sticky bit only the owner can.
+fn replaceable(what: &str, path: &Path) -> Option<String> {
+    let whole = fs::canonicalize(path).ok()?;
+    let above = whole.ancestors().skip(1).find_map(|above| {
+        let is_sticky = fs::metadata(above).is_ok_and(|found| found.mode() & 0o1000 != 0);
+        let name = format!("the folder above {what}");
+        foreign(&name, above).or_else(|| open(&name, above, false).filter(|_| !is_sticky))
+    })?;
+    Some(format!("{above}; until then {what} can be exchanged for another"))
 }
 
 /// Whatever its mode, its owner can change it, and who made a link can lay it to another file.
 fn foreign(what: &str, path: &Path) -> Option<String> {
-    // SAFETY: it only tells a number, and cannot fail.
-    let own = unsafe { libc::geteuid() };
-    let found = [fs::symlink_metadata(path).ok()?, fs::metadata(path).ok()?];
-    let owner = found.iter().map(MetadataExt::uid).find(|owner| *owner != 0 && *owner != own)?;
+    let (owner, own) = (owner::other_owner(path)?, owner::own_user());
     let path = path.display();
     Some(format!(
         "{what} ({path}) belongs to another user of this machine (number {owner}), who can change it; run: chown {own} {path}"
@@ -161,6 +171,14 @@ mod tests {
             told.len() == 1 && told[0].contains("the audit trail") && told[0].contains("read and changed"),
             "{told:?}"
         );
+        // Who can write to a folder above can exchange what lies in it, unless the sticky bit keeps others' hands off.
+        for (mode, told) in [(0o777, true), (0o1777, false), (0o755, false)] {
+            fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o700)).unwrap();
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let found = all(&config);
+            assert_eq!(found.iter().any(|found| found.contains("exchanged")), told, "{mode:o}: {found:?}");
+        }
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         // Who is not root gives nothing away.
         for (path, what) in [(&data, "the data folder"), (&elsewhere, "the audit trail")] {
             if std::os::unix::fs::lchown(path, Some(54_321), None).is_ok() {

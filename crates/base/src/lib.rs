@@ -6,6 +6,7 @@
 
 pub mod log;
 pub mod metrics;
+pub mod owner;
 pub mod regular_file;
 pub mod threads;
 pub mod trace;

@@ -97,6 +97,12 @@ fn a_folder_that_is_not_empty_is_left_alone() {
     assert!(refused.contains("not empty"), "{refused}");
     assert_eq!(fs::read_dir(place.path("restored")).unwrap().count(), 2);
     fs::remove_file(place.path("restored/letter")).unwrap();
+    // Whose folder it is could exchange what is written into it. Only root can give one away.
+    if std::os::unix::fs::chown(place.path("restored"), Some(4_242), None).is_ok() {
+        let refused = place.try_restore(std::slice::from_ref(&archive), "restored", None).unwrap_err();
+        assert!(refused.contains("belongs to user 4242"), "{refused}");
+        std::os::unix::fs::chown(place.path("restored"), Some(0), None).unwrap();
+    }
     place.try_restore(&[archive], "restored", None).unwrap();
 }
 

@@ -5,7 +5,7 @@ use super::on_top::{OPENING, on_top};
 use super::{is_generated, is_generated_without_digest, set};
 use crate::{DisplayTerms, Names};
 use fhir::json::{Json, Object};
-use fhir::narrative::{begin_with, problems};
+use fhir::narrative::{begin_with, problems, without_styles};
 
 /// As [`OPENING`], in a narrative whose own elements have a prefix.
 const OPENING_OF_PREFIXED: &str =
@@ -23,7 +23,7 @@ const ADDITIONAL: &str = "additional";
 
 /// Puts the state and its reason at the top of the narrative, after an operation that changed them. A narrative is
 /// generated anew when the service generated it and when it is missing, has the status `empty` or is not allowed; any
-/// other is kept below them.
+/// other is kept below them, without its styles: what hides or covers the state would let a revoked certificate read as valid.
 pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn DisplayTerms) {
     let kept = composition.get("text").filter(|text| text.text("status") != Some("empty"));
     let kept = kept.and_then(|text| text.text("div"));
@@ -31,7 +31,7 @@ pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn DisplayTer
     let rest = kept.map(|div| without_state(div).unwrap_or_else(|| div.to_owned()));
     let div = rest.filter(|rest| problems(rest).is_empty()).and_then(|rest| {
         let certificate = NarrativeFields { composition, names, terms };
-        begin_with(&rest, &on_top(&certificate)?)
+        begin_with(&without_styles(&rest), &on_top(&certificate)?)
     });
     match (div, composition.get_mut("text")) {
         (Some(div), Some(Json::Object(text))) => {

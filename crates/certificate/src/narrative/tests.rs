@@ -451,6 +451,11 @@ fn an_operation_puts_the_state_above_what_a_client_wrote_once() {
     assert_eq!(told(&suspended), own.replace("<p>Fit", &format!("{on_top}<p>Fit")));
     assert_eq!(without_state(&told(&suspended)).as_deref(), Some(own));
 
+    let hiding = "<div xmlns=\"http://www.w3.org/1999/xhtml\" style = 'visibility: hidden'><p class=\"a\" style=\"position: fixed\">Valid.</p></div>";
+    let told_now = told(&operated("cancelled", text("generated", hiding), &sections));
+    let plain = "<div xmlns=\"http://www.w3.org/1999/xhtml\">{}<p class=\"a\">Valid.</p></div>";
+    assert_eq!(told_now, plain.replace("{}", on_top), "nothing hides the state");
+
     sections.push(reason("cancel-reason", "Vale isik"));
     let text_before = suspended.get("text").unwrap().clone();
     let cancelled = told(&operated("entered-in-error", text_before, &sections));

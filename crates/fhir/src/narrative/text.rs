@@ -201,6 +201,22 @@ pub fn begin_with(div: &str, element: &str) -> Option<String> {
     Some([before, "<div", &namespace, element, rest].concat())
 }
 
+/// A div without the `style` of any element, so that nothing in it hides or covers what stands beside it. As it is when it is not well-formed
+/// XML, or not [bounded](is_bounded).
+pub fn without_styles(div: &str) -> String {
+    let mut plain = div.to_owned();
+    let Some(document) = is_bounded(div).then(|| Document::parse(div).ok()).flatten() else { return plain };
+    let attributes = document.descendants().flat_map(|node| node.attributes());
+    let styles = attributes.filter(|attribute| attribute.namespace().is_none() && attribute.name() == "style");
+    let mut ranges: Vec<_> = styles.map(|style| style.range()).collect();
+    ranges.sort_by_key(|range| range.start);
+    for range in ranges.into_iter().rev() {
+        let before = div[..range.start].trim_end().len();
+        plain.replace_range(before..range.end, "");
+    }
+    plain
+}
+
 /// The bytes of the tag that a text begins with; a value may hold `>`.
 fn tag_bytes(text: &str) -> Option<usize> {
     let mut quotation = None;
