@@ -40,6 +40,8 @@ pub use settings::{
 pub use tls::{ClientAuth, MinVersion, TlsSettings};
 pub use within::is_within;
 
+use base::owner;
+
 /// The file that is read when no other is named.
 pub const FILE: &str = "hcert.toml";
 
@@ -77,6 +79,13 @@ impl Config {
         more: impl FnOnce(&Config) -> Vec<String>,
     ) -> Result<(Config, Vec<String>), ConfigError> {
         let path = file.or_else(|| Some(Path::new(FILE)).filter(|path| path.is_file()));
+        // Nobody named it, so whoever can write to the working directory would decide what is opened and who is asked.
+        if file.is_none() {
+            let own = path.map_or(Ok(()), owner::expect_own);
+            own.map_err(|problem| {
+                ConfigError(format!("{FILE} in the working directory: {problem}, or --config {FILE}"))
+            })?;
+        }
         let mut document = path.map(Document::open).transpose()?;
         let document::ReadDocument { mut config, mut problems, mut wrong } =
             document.as_mut().map(Document::read).unwrap_or_default();

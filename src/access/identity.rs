@@ -18,7 +18,7 @@ pub struct Identity {
     /// Registry code.
     pub represented_party: Option<String>,
     pub application: Option<String>,
-    /// The first 16 hex digits of the SHA-256 of the token: tells one token from another without giving it away.
+    /// The first 16 hex digits of the SHA-256 of header and claims of the token: tells one token from another without giving it away.
     pub session: String,
     /// Seconds since 1970 UTC.
     pub expires: i64,

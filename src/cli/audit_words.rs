@@ -71,7 +71,9 @@ const DEEDS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// It is none.
 pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, String> {
-    let event: Value = serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
+    let mut event: Value =
+        serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
+    disarm(&mut event);
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");
     let mut told = format!("{seconds}  {}\n", actor(&event, language));
@@ -95,6 +97,17 @@ pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, Stri
     let rest = [client, application].into_iter().flatten().fold(String::new(), |rest, part| rest + "; " + &part);
     let _ = writeln!(told, "{INDENT}{}: {why}{rest}\n", language.of("põhjus", "reason"));
     Ok(told)
+}
+
+/// Takes control characters out of all texts: what callers said of themselves must not move the reader's terminal, nor look like another
+/// line.
+fn disarm(value: &mut Value) {
+    match value {
+        Value::String(text) if text.contains(char::is_control) => *text = text.replace(char::is_control, "\u{fffd}"),
+        Value::Array(values) => values.iter_mut().for_each(disarm),
+        Value::Object(members) => members.values_mut().for_each(disarm),
+        _ => {}
+    }
 }
 
 /// As wide as a time and two blanks.
@@ -188,6 +201,15 @@ mod tests {
             "2026-11-23 14:31:05  Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
              \x20                    reason: matter no. 123/2026; application clinic\n\n"
         );
+    }
+
+    #[test]
+    fn what_a_caller_says_forges_no_line_and_moves_no_terminal() {
+        let mut event = event();
+        event["agent"][0]["who"]["display"] = json!("Mal\u{1b}[2J\u{7}\nFAKE LINE");
+        let shown = words(&event, WordsLanguage::En);
+        assert_eq!(shown.lines().count(), words(&self::event(), WordsLanguage::En).lines().count(), "{shown}");
+        assert!(shown.contains("Mal\u{fffd}[2J") && !shown.contains('\u{1b}'), "{shown}");
     }
 
     #[test]

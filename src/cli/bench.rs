@@ -15,6 +15,7 @@ use super::Failure;
 use crate::bench::{self, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Trouble, Watch};
 use crate::config::Config;
 use crate::corpus::Renaming;
+use base::owner;
 
 /// Measure how fast the server is on this machine, at several sizes
 ///
@@ -197,11 +198,18 @@ fn write(out: &Path, report: &BenchReport, beside: Option<&str>) -> io::Result<(
     if !out.is_dir() {
         fs::create_dir(out)?;
     }
-    let json = serde_json::to_vec_pretty(report)?;
-    fs::write(out.join("bench.json"), json)?;
     let beside = beside.map(|beside| format!("\n{beside}")).unwrap_or_default();
-    fs::write(out.join("bench.md"), bench::markdown(report) + &beside)?;
-    fs::write(out.join("latency.svg"), bench::svg(report))
+    let files = [
+        ("bench.json", serde_json::to_vec_pretty(report)?),
+        ("bench.md", (bench::markdown(report) + &beside).into_bytes()),
+        ("latency.svg", bench::svg(report).into_bytes()),
+    ];
+    for (name, content) in files {
+        let path = out.join(name);
+        owner::expect_own(&path).map_err(|problem| io::Error::other(format!("{name}: {problem}")))?;
+        fs::write(path, content)?;
+    }
+    Ok(())
 }
 
 /// Ctrl-C, SIGTERM and a closed terminal stop the bench, which then cleans up.

@@ -74,9 +74,10 @@ impl TokenArguments {
         let problem = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", folder.display()));
         open::expect_writable(folder).map_err(Failure::Failed)?;
         std::fs::create_dir_all(folder).map_err(|error| problem(&error))?;
+        // Before a key is made: a folder of `hcert serve` would be none any more with it.
+        tell(&config, &order).map_err(|error| problem(&error))?;
         let now = system_clock()().div_euclid(1000);
         let issued = issue_in(folder, &config, &order, now).map_err(|error| problem(&error))?;
-        tell(&config, &order).map_err(|error| problem(&error))?;
         say(&format!("{}\n", issued.token))?;
         let unknown = policy.permissions.unknown_role(&order.role);
         unknown.into_iter().for_each(|problem| note(format_args!("warning: {problem}")));

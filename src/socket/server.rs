@@ -22,7 +22,7 @@ use base::log::event;
 use base::log::{self, LogOrder, LogState};
 use base::threads::{self, give_way};
 use certificate::{Id, Names, Seq, Version};
-use engine::{Engine, system_clock};
+use engine::{Engine, FolderPurpose, system_clock};
 
 /// Seconds within which a command has to say what it asks for.
 const COMMAND_LINE_S: u64 = 5;
@@ -218,7 +218,8 @@ fn talk(
             send(&mut out, &told)?;
         }
         CommandRequest::TokenIssued { person, role, organization } => {
-            send(&mut out, &bulk::write_token_down(trail, person, role, organization))?;
+            let expected = engine.expect_purpose(FolderPurpose::Developer).map_err(|error| error.to_string());
+            send(&mut out, &expected.and_then(|()| bulk::write_token_down(trail, person, role, organization)))?;
         }
         CommandRequest::TerminologyLoad => {
             let mut file = Vec::new();

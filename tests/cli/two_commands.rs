@@ -37,12 +37,12 @@ fn a_data_folder_belongs_to_the_command_that_served_it_first() {
     let served = Process::serve_with(&real, |command| {
         command.envs(ISSUER);
     });
+    let token = ["token", "--role", "doctor", "--person", "37605030299", "--data", "real"];
+    place.run(&token).expect(1).says("for real data");
     drop(served);
     refused("dev", "real", "was made by `hcert serve` for real data");
-    place
-        .run(&["token", "--role", "doctor", "--person", "37605030299", "--data", "real"])
-        .expect(1)
-        .says("for real data");
+    place.run(&token).expect(1).says("for real data");
+    assert!(!real.join("developer-key.pem").exists(), "with a key of a developer the service would not start again");
     fs::write(real.join("developer-key.pem"), "").unwrap();
     refused("serve", "real", "was made by `hcert dev`");
     fs::remove_file(real.join("developer-key.pem")).unwrap();

@@ -13,9 +13,10 @@ pub fn own_user() -> u32 {
 /// The other user that owns a file, a folder, or the link that leads to it. None for this process's own, for what belongs to root, and
 /// where there is nothing.
 pub fn other_owner(path: &Path) -> Option<u32> {
-    let found = [fs::symlink_metadata(path).ok()?, fs::metadata(path).ok()?];
+    // A link to nothing has an owner too.
+    let found = [fs::symlink_metadata(path).ok(), fs::metadata(path).ok()];
     let own = own_user();
-    found.iter().map(MetadataExt::uid).find(|owner| *owner != 0 && *owner != own)
+    found.iter().flatten().map(MetadataExt::uid).find(|owner| *owner != 0 && *owner != own)
 }
 
 /// # Errors
@@ -50,6 +51,9 @@ mod tests {
             return;
         }
         lchown(&link, Some(4_242), None).unwrap();
+        symlink("/nowhere", &none).unwrap();
+        lchown(&none, Some(4_244), None).unwrap();
+        assert_eq!(other_owner(&none), Some(4_244));
         assert_eq!([&file, &link].map(|path| other_owner(path)), [None, Some(4_242)]);
         chown(&file, Some(4_243), None).unwrap();
         assert!(expect_own(&file).unwrap_err().contains("user 4243"));

@@ -63,8 +63,14 @@ pub fn read(
     }
     let names = expected.settings;
     let person = code(&claims, &names.claim_person)?.ok_or_else(|| missing(&names.claim_person))?;
-    let own = ["jti", "sub"].map(|name| claim(&claims, name).and_then(Json::as_str));
-    if own.into_iter().flatten().chain([&*person, &*session]).any(is_denied) {
+    // A name that is no text is none that a list of denied ones can hold.
+    let own = ["jti", "sub"].map(|name| text(&claims, name));
+    for name in own {
+        if name?.as_deref().is_some_and(is_denied) {
+            return Err(RefusedToken::Denied);
+        }
+    }
+    if is_denied(&person) || is_denied(&session) {
         return Err(RefusedToken::Denied);
     }
     let roles = list(&claims, &names.claim_role)?.unwrap_or_default();
@@ -122,11 +128,13 @@ fn time(claims: &Json, name: &str) -> Result<Option<i64>, RefusedToken> {
     }
 }
 
-/// A text. An institution's code may be a number too; an empty text says nothing.
+/// A text. An institution's code may be a number too; an empty text says nothing. What it says is shown to people, and control characters
+/// would forge what they see.
 fn text(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     match claim(claims, name) {
         None => Ok(None),
         Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(Json::String(text)) if text.contains(char::is_control) => Err(wrong(name)),
         Some(Json::String(text)) => Ok(Some(text.clone().into_owned())),
         Some(Json::Number(digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(digits.to_string())),
         Some(_) => Err(wrong(name)),
@@ -145,6 +153,7 @@ fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refuse
         Json::Array(items) if items.len() <= TOKEN_VALUES_MAX => items.iter().map(Json::as_str).collect(),
         _ => None,
     };
+    let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(char::is_control)));
     let texts = texts.ok_or_else(|| wrong(name))?;
     Ok(Some(texts.into_iter().filter(|text| !text.is_empty()).collect()))
 }

@@ -156,7 +156,11 @@ async fn both_algorithms_are_taken_and_a_token_without_kid_fits_the_only_key() {
     let door = Door::new();
     let signed = format!("{}.{}", encode(r#"{"alg":"ES256","typ":"at+jwt"}"#), encode(claims().to_string()));
     let signature = EC.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
-    assert!(door.ask(&format!("{signed}.{}", encode(signature))).await.is_ok());
+    let session = door.ask(&format!("{signed}.{}", encode(signature))).await.unwrap().session.clone();
+    // Each signature by ES256 is another one, and from one that is known a second can be made.
+    let again = EC.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+    assert_ne!(again.as_ref(), signature.as_ref());
+    assert_eq!(door.ask(&format!("{signed}.{}", encode(again))).await.unwrap().session, session);
     assert!(door.ask(&under(r#"{"alg":"RS256"}"#)).await.is_ok());
     let two = Door::with(&set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA)]), |_| ());
     assert_eq!(two.refusal(&under(r#"{"alg":"RS256"}"#)).await, RefusedToken::KeyUnknown);
@@ -426,6 +430,25 @@ async fn the_list_of_denied_names_accepts_each_way_to_write_a_name() {
         let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
         let token = with(json!({"jti": "user#7", "sub": sub}));
         assert_eq!(door.ask(&token).await.unwrap_err(), RefusedToken::Denied, "{written:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_no_list_can_hold_and_a_claim_that_forges_lines_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("denied");
+    fs::write(&list, "5551212\n").unwrap();
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
+    assert_eq!(door.ask(&with(json!({"jti": 5_551_212}))).await.unwrap_err(), RefusedToken::Denied);
+    for (name, value) in [
+        ("jti", json!(true)),
+        ("sub", json!(["37605030299"])),
+        ("given_name", json!("Mal\u{1b}[2J")),
+        ("role", json!("doctor\n2026-11-23 14:31:05")),
+        ("application", json!("clinic\u{7}")),
+    ] {
+        let told = door.ask(&with(json!({ name: value }))).await.unwrap_err();
+        assert_eq!(told, RefusedToken::ClaimWrong(name.to_owned()));
     }
 }
 

@@ -46,7 +46,7 @@ use tokio::sync::oneshot;
 
 use super::decide;
 use super::write::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, VersionSubject, Write};
-use super::{ClockReading, FolderNames, ListChange, QuickRepair, StoredList, StoredVersion};
+use super::{ClockReading, FolderNames, FolderPurpose, ListChange, QuickRepair, StoredList, StoredVersion};
 use crate::limits::OVERLAY_ROWS_MAX;
 use base::log::event;
 use certificate::search::{EngineQuery, Hit, SearchPage};
@@ -202,6 +202,15 @@ impl Engine {
     /// The name of the store's present life: another one after each restore.
     pub fn epoch(&self) -> &str {
         &self.shared.origin.epoch
+    }
+
+    /// # Errors
+    /// The folder was made by the command that serves for another purpose. One that no command has served yet is for any.
+    pub fn expect_purpose(&self, wanted: FolderPurpose) -> Result<(), StoreError> {
+        match self.reading(StoreReader::purpose)? {
+            Some(purpose) if purpose != wanted => Err(StoreError::OtherPurpose(purpose)),
+            _ => Ok(()),
+        }
     }
 
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
