@@ -7,13 +7,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::disk::{Name, sync_folder};
+use super::disk::Name;
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
-use super::record::{FilePiece, RecordWalk, sha256};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::trail::TrailFiles;
-use super::{AuditAction, Number, TrailHead, encoding};
+use super::{AuditAction, ChainHead, Number, encoding};
+use journal::disk::sync_folder;
+use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
@@ -94,13 +95,13 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
 #[derive(Debug, Default)]
 pub struct CopiedTrail {
     /// With which event each file ends that was shown; none where that cannot be read.
-    ends: BTreeMap<u64, Option<TrailHead>>,
+    ends: BTreeMap<u64, Option<ChainHead>>,
     /// The file that the first of this copy goes on from, which may be in another one.
     after: u64,
     /// Heads that the trail must hold, and whether it does.
-    known: Vec<(TrailHead, bool)>,
+    known: Vec<(ChainHead, bool)>,
     /// Files that go on from one that was not shown, and from which event.
-    gaps: Vec<(Name, TrailHead)>,
+    gaps: Vec<(Name, ChainHead)>,
     /// What retentions tell.
     removals: Vec<String>,
     /// The first event that a file goes on from, and the newest.
@@ -110,7 +111,7 @@ pub struct CopiedTrail {
 
 impl CopiedTrail {
     /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number, and the store knows this head.
-    pub fn begin(&mut self, after: u64, known: Option<TrailHead>) {
+    pub fn begin(&mut self, after: u64, known: Option<ChainHead>) {
         self.after = after;
         self.known.extend(known.map(|head| (head, false)));
     }
@@ -125,7 +126,7 @@ impl CopiedTrail {
 
     /// What is wrong, each with the name of its file.
     pub fn finish(mut self) -> Vec<String> {
-        let is_told = |gap: &TrailHead, removals: &[String]| {
+        let is_told = |gap: &ChainHead, removals: &[String]| {
             let told = removed((gap.number, gap.hash));
             removals.iter().any(|note| note.contains(&told))
         };
@@ -138,7 +139,7 @@ impl CopiedTrail {
         }
         // Where events cannot be read it is not known whether one of them is that of a head.
         let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
-        for (TrailHead { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
+        for (ChainHead { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
             match self.span {
                 Some((Number(before), _)) if number <= before => {}
                 Some((_, Number(last))) if number > last => {
@@ -161,7 +162,7 @@ impl CopiedTrail {
     }
 
     /// The last event of a file.
-    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<TrailHead, String> {
+    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<ChainHead, String> {
         let (header, last, content) = match name {
             Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
             Name::Sealed(_) => {
@@ -171,7 +172,7 @@ impl CopiedTrail {
             }
         };
         let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
-        let before = TrailHead { number: header.before.0, hash: header.before.1 };
+        let before = ChainHead { number: header.before.0, hash: header.before.1 };
         match self.ends.get(&header.continues.0) {
             Some(Some(end)) if *end != before => {
                 return Err(format!(
@@ -195,7 +196,7 @@ impl CopiedTrail {
             match piece {
                 FilePiece::Record(record) if record.number.0 == reached.0.0 + 1 => {
                     reached = (record.number, *record.hash);
-                    self.meet(TrailHead { number: reached.0, hash: reached.1 });
+                    self.meet(ChainHead { number: reached.0, hash: reached.1 });
                     if !self.gaps.is_empty()
                         && let Ok(event) = encoding::read(record.payload)
                         && event.action == AuditAction::AuditRetention
@@ -209,12 +210,12 @@ impl CopiedTrail {
         let newest = self.span.map_or(reached.0, |(_, newest)| newest.max(reached.0));
         self.span = Some((first, newest));
         match last.is_none_or(|last| last == reached) {
-            true => Ok(TrailHead { number: reached.0, hash: reached.1 }),
+            true => Ok(ChainHead { number: reached.0, hash: reached.1 }),
             false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
         }
     }
 
-    fn meet(&mut self, head: TrailHead) {
+    fn meet(&mut self, head: ChainHead) {
         self.known.iter_mut().filter(|(known, _)| *known == head).for_each(|(_, is_met)| *is_met = true);
     }
 }

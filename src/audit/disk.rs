@@ -1,86 +1,10 @@
-//! What the trail asks of the disk, behind an interface, so that tests can fill it up and let it fail.
+//! The files of a trail by their names, and those beside them.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// Makes and opens the files that are written to.
-pub(super) trait AuditDisk: Send + Sync {
-    /// Makes a file of that many bytes, all zero and really written, and durable with its name.
-    ///
-    /// # Errors
-    /// It cannot be made; nothing is left of it.
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>>;
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>>;
-}
-
-/// A file that is written to.
-pub(super) trait AuditFileTarget: Send + Sync {
-    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
-
-    /// Returns when what was written is durable.
-    fn sync(&self) -> io::Result<()>;
-
-    /// Whether a path leads to this file, which has at least so many bytes. True where the disk cannot tell.
-    fn is_at(&self, path: &Path, bytes: u64) -> bool;
-}
-
-/// The machine's own.
-pub(super) struct SystemDisk;
-
-impl AuditDisk for SystemDisk {
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>> {
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        if let Err(error) = fill(&mut file, bytes).and_then(|()| sync_folder(path)) {
-            // What could not be filled would take the room that others wait for.
-            drop(fs::remove_file(path));
-            return Err(error);
-        }
-        Ok(Arc::new(file))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>> {
-        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
-    }
-}
-
-impl AuditFileTarget for File {
-    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        FileExt::write_all_at(self, bytes, at)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
-
-    fn is_at(&self, path: &Path, bytes: u64) -> bool {
-        match (self.metadata(), fs::metadata(path)) {
-            (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()) && found.len() >= bytes,
-            (Ok(_), Err(error)) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
-            (Err(_), _) => true,
-        }
-    }
-}
-
-fn fill(file: &mut File, bytes: u64) -> io::Result<()> {
-    let zeros = vec![0; 256 * 1024];
-    let mut left = bytes;
-    while left > 0 {
-        let some = left.min(zeros.len() as u64);
-        file.write_all(&zeros[..some as usize])?;
-        left -= some;
-    }
-    file.sync_all()
-}
-
-/// Makes the names in the folder of a file durable.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-}
 
 /// A file of the trail, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,10 +4,10 @@
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
 use super::event::{self, AuditAction, AuditEvent, Entity, Method, query_within, text_within, within};
-use super::record::sha256;
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use certificate::{Id, Seq, Version};
+use journal::record::sha256;
 
 /// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
 const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;

@@ -1,43 +1,8 @@
-//! Events by number, and the newest of them with the hash that stands for all.
+//! The newest event by number and hash, as retentions name it.
 
-use std::fmt;
-
-/// Number of an event, from 1 without gaps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Number(pub u64);
-
-/// The newest event: its number, and the hash that stands for everything up to it. Shown as `number:hash`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrailHead {
-    pub number: Number,
-    pub hash: Hash,
-}
-
-impl fmt::Display for TrailHead {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{}:", self.number.0)?;
-        self.hash.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl TrailHead {
-    /// As it is shown.
-    pub fn parse(text: &str) -> Option<TrailHead> {
-        let (number, hex) = text.split_once(':')?;
-        let is_hex = hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = number.parse().ok().filter(|_| is_hex)?;
-        let mut hash = [0; 32];
-        for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-        }
-        Some(TrailHead { number: Number(number), hash })
-    }
-}
-
-/// SHA-256.
-pub type Hash = [u8; 32];
+pub use journal::{ChainHead, Hash, Number};
 
 /// How a retention names the last event it removed; a chain that begins behind it is whole.
 pub(super) fn removed((number, hash): (Number, Hash)) -> String {
-    format!("to {}", TrailHead { number, hash })
+    format!("to {}", ChainHead { number, hash })
 }

@@ -2,8 +2,8 @@
 
 use super::Number;
 use super::head::Hash;
-use super::record::sha256;
 use certificate::Seq;
+use journal::record::sha256;
 
 const MAGIC: &[u8; 8] = b"hcertAT1";
 

@@ -5,14 +5,15 @@ use std::io::{self};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::disk::{Name, SEAL_UNFINISHED, index_path, sync_folder, write_durable};
+use super::disk::{Name, SEAL_UNFINISHED, index_path, write_durable};
 use super::head::removed;
-use super::record::sha256;
 use super::seal::{self, Seal};
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{TrailShared, TrailWriter};
 use super::{AuditAction, AuditEvent, opening};
 use base::log::event;
+use journal::disk::sync_folder;
+use journal::record::sha256;
 
 /// Milliseconds after which the audit trail makes durable what was written. Contract 7.8 allows 100; the rest is for the disk.
 const AUDIT_SYNC_MS: u64 = 50;

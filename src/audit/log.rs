@@ -7,10 +7,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::copy::FileOf;
-use super::disk::{AuditDisk, SystemDisk, folder};
-use super::head::{Number, TrailHead};
+use super::disk::folder;
+use super::head::{ChainHead, Number};
 use super::index::{self, Indexes, Subjects};
 use super::opening;
+use journal::disk::{Disk, SystemDisk};
 
 use super::search::EventSearch;
 use super::trail::TrailFiles;
@@ -50,7 +51,7 @@ impl AuditTrail {
         AuditTrail::open_on(options, Arc::new(SystemDisk))
     }
 
-    pub(super) fn open_on(options: TrailOptions, disk: Arc<dyn AuditDisk>) -> Result<AuditTrail, String> {
+    pub(super) fn open_on(options: TrailOptions, disk: Arc<dyn Disk>) -> Result<AuditTrail, String> {
         let folder = folder(&options.folder);
         let opened = opening::open(&folder, options.file_bytes, &*disk)
             .map_err(|problem| format!("the audit trail in {}: {problem}", folder.display()))?;
@@ -161,7 +162,7 @@ impl AuditTrail {
         Ok(count)
     }
 
-    pub fn head(&self) -> TrailHead {
+    pub fn head(&self) -> ChainHead {
         self.shared.writer().head
     }
 
@@ -194,7 +195,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The trail cannot be read or written.
-    pub fn expect(&self, head: TrailHead) -> Result<Option<String>, String> {
+    pub fn expect(&self, head: ChainHead) -> Result<Option<String>, String> {
         self.shared.writer().expected = Some(head);
         if self.trail().and_then(|trail| trail.holds(head)).map_err(|error| error.to_string())? {
             return Ok(None);
@@ -222,7 +223,7 @@ impl AuditTrail {
     }
 
     /// The newest durable event, for the store to know; nothing while the trail lacks what it should have, or a check found damage.
-    pub fn head_to_keep(&self) -> Option<TrailHead> {
+    pub fn head_to_keep(&self) -> Option<ChainHead> {
         let writer = self.shared.writer();
         writer.damage.is_none().then_some(writer.durable.head).filter(|head| head.number.0 > 0)
     }
@@ -231,9 +232,9 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn verify(&self, known: Option<TrailHead>) -> Result<TrailVerifyReport, String> {
+    pub fn verify(&self, known: Option<ChainHead>) -> Result<TrailVerifyReport, String> {
         let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        let known: Vec<TrailHead> = known.into_iter().chain(self.shared.writer().expected).collect();
+        let known: Vec<ChainHead> = known.into_iter().chain(self.shared.writer().expected).collect();
         let verified = super::verify::verify_with(&trail, &known, self.shared.indexes.subjects())?;
         let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
         if let Some(problem) = &damage {

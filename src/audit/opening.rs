@@ -5,14 +5,15 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use super::disk::{AuditDisk, AuditFileTarget, Name, mark, remove_unfinished, sync_folder};
+use super::disk::{Name, mark, remove_unfinished};
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header};
-use super::record::{FilePiece, RecordWalk};
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{CurrentFile, ReadyFile};
-use super::{Number, TrailHead, encoding};
+use super::{ChainHead, Number, encoding};
 use certificate::Seq;
+use journal::disk::{Disk, DiskFile, sync_folder};
+use journal::record::{FilePiece, RecordWalk};
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
 const ROOM_BYTES: u64 = 16 * 1024;
@@ -21,7 +22,7 @@ const ROOM_BYTES: u64 = 16 * 1024;
 pub(super) struct OpenedTrail {
     pub current: CurrentFile,
     pub ready: Option<ReadyFile>,
-    pub head: TrailHead,
+    pub head: ChainHead,
     pub last_change: Seq,
     /// What was mended or found damaged, in words, for the trail itself.
     pub repaired: Vec<String>,
@@ -35,7 +36,7 @@ struct TrailEnd {
     place: (u64, u64),
 }
 
-pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn AuditDisk) -> Result<OpenedTrail, String> {
+pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<OpenedTrail, String> {
     if !folder.is_dir() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| match error.kind() {
@@ -94,11 +95,11 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn AuditDisk) -> Resu
         ready = make(folder, newest.max(current.file) + 1, file_bytes, disk).ok();
     }
     let (number, hash) = end.before;
-    Ok(OpenedTrail { current, ready, head: TrailHead { number, hash }, last_change: end.last_change, repaired })
+    Ok(OpenedTrail { current, ready, head: ChainHead { number, hash }, last_change: end.last_change, repaired })
 }
 
 /// Writes again what the files hold that may be on the disk or not: the system takes it for written.
-fn write_again(trail: &TrailFiles, disk: &dyn AuditDisk) -> io::Result<()> {
+fn write_again(trail: &TrailFiles, disk: &dyn Disk) -> io::Result<()> {
     for part in trail.parts.iter().filter(|part| matches!(part.name, Name::Plain(_))) {
         let Some(content) = part.content(&trail.folder)? else { continue };
         let target = disk.open(&part.name.within(&trail.folder))?;
@@ -112,7 +113,7 @@ fn write_again(trail: &TrailFiles, disk: &dyn AuditDisk) -> io::Result<()> {
 fn plain(
     folder: &Path,
     file: u64,
-    disk: &dyn AuditDisk,
+    disk: &dyn Disk,
     repaired: &mut Vec<String>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = Name::Plain(file).within(folder);
@@ -205,7 +206,7 @@ fn after_sealed(trail: &TrailFiles, part: &TrailFile, file: u64) -> Result<Trail
 }
 
 /// The file made ahead, when it is of use. Others like it are removed.
-fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn AuditDisk) -> io::Result<Option<ReadyFile>> {
+fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Option<ReadyFile>> {
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = Name::Plain(file).within(&trail.folder);
@@ -220,7 +221,7 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn AuditDisk
 }
 
 /// Makes an empty file.
-pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn AuditDisk) -> io::Result<ReadyFile> {
+pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<ReadyFile> {
     let target = disk.make(&Name::Plain(file).within(folder), file_bytes)?;
     Ok(ReadyFile { file, target, bytes: file_bytes })
 }
@@ -239,7 +240,7 @@ fn begin(ready: ReadyFile, end: &TrailEnd) -> io::Result<CurrentFile> {
     Ok(CurrentFile { file: ready.file, target: ready.target, bytes: ready.bytes, position, soiled_to: position })
 }
 
-fn clear(target: &dyn AuditFileTarget, from: u64, to: u64) -> io::Result<()> {
+fn clear(target: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
     target.write_all_at(&vec![0; to.saturating_sub(from) as usize], from)
 }
 

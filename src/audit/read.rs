@@ -4,9 +4,9 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use super::header::HEADER_BYTES;
-use super::record::{FilePiece, RecordWalk};
 use super::trail::{TrailFile, TrailFiles};
 use super::{AuditEvent, Number, encoding};
+use journal::record::{FilePiece, RecordWalk};
 
 /// In which order events are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use super::Number;
 use super::encoding;
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header, HeaderFields};
-use super::record::{FilePiece, RecordWalk, sha256};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
+use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.
 const AUDIT_BLOCK_BYTES: usize = 256 * 1024;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::header::HEADER_BYTES;
 use super::index::{AnyOfKeys, Index, IndexDraft, KeyHash, conditions};
-use super::record::{FilePiece, RecordWalk, payload_of};
 use super::seal;
 use super::trail::{TrailFile, TrailFiles};
 use super::wanted::{EventFilter, PatientOf};
 use super::writer::TrailShared;
 use super::{AuditEvent, EventOrder, Number, encoding};
+use journal::record::{FilePiece, RecordWalk, payload_of};
 
 /// A page of a search.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{Name, is_index};
 use super::header::{HEADER_BYTES, Header};
-use super::record::{FilePiece, RecordWalk};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::{Number, TrailHead};
+use super::{ChainHead, Number};
+use journal::record::{FilePiece, RecordWalk};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -137,7 +137,7 @@ impl TrailFiles {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn holds(&self, head: TrailHead) -> io::Result<bool> {
+    pub fn holds(&self, head: ChainHead) -> io::Result<bool> {
         let before = |part: &TrailFile| part.header.map_or((Number(0), [0; 32]), |header| header.before);
         let Some(part) = self.parts.iter().rev().find(|part| before(part).0 <= head.number) else { return Ok(true) };
         if before(part) == (head.number, head.hash) {

@@ -9,11 +9,11 @@ use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
-use super::record::{FilePiece, RecordWalk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
 use super::trail::{TrailFile, TrailFiles};
-use super::{AuditAction, Number, TrailHead, encoding};
+use super::{AuditAction, ChainHead, Number, encoding};
 use certificate::Seq;
+use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
 const AUDIT_PROBLEMS_MAX: usize = 100;
@@ -27,7 +27,7 @@ pub struct TrailVerifyReport {
     /// Number of the first event at hand; more than 1 where older ones were removed.
     pub first: Number,
     /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
-    pub head: TrailHead,
+    pub head: ChainHead,
     /// The last change of the store that the trail tells of.
     pub last_change: Seq,
     /// The last import that the trail tells of has begun, and has no end there.
@@ -44,7 +44,7 @@ pub struct TrailVerifyReport {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn verify(trail: &TrailFiles, known: &[TrailHead]) -> Result<TrailVerifyReport, String> {
+pub fn verify(trail: &TrailFiles, known: &[ChainHead]) -> Result<TrailVerifyReport, String> {
     verify_with(trail, known, None)
 }
 
@@ -54,7 +54,7 @@ pub fn verify(trail: &TrailFiles, known: &[TrailHead]) -> Result<TrailVerifyRepo
 /// As [`verify`].
 pub fn verify_with(
     trail: &TrailFiles,
-    known: &[TrailHead],
+    known: &[ChainHead],
     subjects: Option<&Subjects>,
 ) -> Result<TrailVerifyReport, String> {
     let mut walk = TrailVerifier {
@@ -68,7 +68,7 @@ pub fn verify_with(
             events: 0,
             files: trail.parts.len(),
             first: Number(0),
-            head: TrailHead { number: Number(0), hash: [0; 32] },
+            head: ChainHead { number: Number(0), hash: [0; 32] },
             last_change: Seq(0),
             has_open_import: false,
             problems: Vec::new(),
@@ -88,7 +88,7 @@ struct TrailVerifier<'a> {
     trail: &'a TrailFiles,
     subjects: Option<&'a Subjects>,
     /// Heads of earlier, and whether their numbers were met.
-    known: Vec<(TrailHead, bool)>,
+    known: Vec<(ChainHead, bool)>,
     /// Number and hash of the event before.
     before: Option<(Number, Hash)>,
     /// The file before and how many bytes of it there are.
@@ -187,7 +187,7 @@ impl TrailVerifier<'_> {
             self.found.first = number;
         }
         self.found.events += 1;
-        self.found.head = TrailHead { number, hash: *hash };
+        self.found.head = ChainHead { number, hash: *hash };
         let mut is_another = false;
         for (known, is_met) in self.known.iter_mut().filter(|(known, _)| known.number == number) {
             *is_met = true;

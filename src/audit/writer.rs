@@ -7,16 +7,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::disk::{AuditDisk, AuditFileTarget, Name, mark, sync_folder};
-use super::head::{Hash, Number, TrailHead};
+use super::disk::{Name, mark};
+use super::head::{ChainHead, Hash, Number};
 use super::header::{HEADER_BYTES, Header};
 use super::index::Indexes;
-use super::record;
 use super::{AuditEvent, encoding};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use base::log::event;
 use certificate::Seq;
+use journal::disk::{Disk, DiskFile, sync_folder};
+use journal::record;
 
 /// Why an event cannot be written. No personal data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(super) struct TrailShared {
     pub options: TrailOptions,
     /// `audit` in the data folder.
     pub folder: PathBuf,
-    pub disk: Arc<dyn AuditDisk>,
+    pub disk: Arc<dyn Disk>,
     pub writer: Mutex<TrailWriter>,
     /// Something was written, something fails, or the log is closed: whoever makes durable looks.
     pub written: Condvar,
@@ -72,7 +73,7 @@ pub(super) struct TrailWriter {
     pub ready: Option<ReadyFile>,
     /// The highest number that a file was ever made with; none is used twice.
     pub newest_file: u64,
-    pub head: TrailHead,
+    pub head: ChainHead,
     pub last_change: Seq,
     pub durable: Durable,
     /// The records behind `durable`, as they were written.
@@ -80,7 +81,7 @@ pub(super) struct TrailWriter {
     /// When the first of them was written.
     pub dirty_since: Option<Instant>,
     /// Files that were full before they were made durable.
-    pub left: Vec<Arc<dyn AuditFileTarget>>,
+    pub left: Vec<Arc<dyn DiskFile>>,
     /// What was written could not be made durable.
     pub sync_problem: Option<String>,
     pub write_problem: Option<String>,
@@ -93,13 +94,13 @@ pub(super) struct TrailWriter {
     /// What the last check found.
     pub damage: Option<String>,
     /// A head of earlier that the store has; the trail has to have it.
-    pub expected: Option<TrailHead>,
+    pub expected: Option<ChainHead>,
     pub closing: bool,
 }
 
 pub(super) struct CurrentFile {
     pub file: u64,
-    pub target: Arc<dyn AuditFileTarget>,
+    pub target: Arc<dyn DiskFile>,
     pub bytes: u64,
     pub position: u64,
     /// A write that failed may have left something up to here.
@@ -108,14 +109,14 @@ pub(super) struct CurrentFile {
 
 pub(super) struct ReadyFile {
     pub file: u64,
-    pub target: Arc<dyn AuditFileTarget>,
+    pub target: Arc<dyn DiskFile>,
     pub bytes: u64,
 }
 
 /// How far the trail is known to be durable.
 #[derive(Clone, Copy)]
 pub(super) struct Durable {
-    pub head: TrailHead,
+    pub head: ChainHead,
     pub file: u64,
     pub position: u64,
     pub last_change: Seq,
@@ -329,7 +330,7 @@ impl TrailWriter {
     }
 
     fn wrote(&mut self, (number, hash): (Number, Hash), records: &[u8], told: &dyn Fn(Seq) -> Seq) -> Number {
-        self.head = TrailHead { number, hash };
+        self.head = ChainHead { number, hash };
         self.last_change = told(self.last_change);
         self.pending.extend_from_slice(records);
         number

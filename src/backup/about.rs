@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use crate::audit::TrailHead;
+use crate::audit::ChainHead;
 use engine::{FolderNames, FolderPurpose, KeptTime};
 
 /// Number of the form of archives. One with a higher number is refused.
@@ -106,7 +106,7 @@ impl ArchiveManifest {
         let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
         let is_bound = self.base.is_some() || is_full;
         let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
-        let has_head = self.audit_head.as_deref().is_none_or(|head| TrailHead::parse(head).is_some());
+        let has_head = self.audit_head.as_deref().is_none_or(|head| ChainHead::parse(head).is_some());
         let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
         is_counted && is_ordered && is_bound && has_time && has_head && self.at >= 0 && resets.is_sorted()
     }
@@ -121,8 +121,8 @@ impl ArchiveManifest {
     }
 
     /// What the store knew of the end of the trail.
-    pub(super) fn known_head(&self) -> Option<TrailHead> {
-        self.audit_head.as_deref().and_then(TrailHead::parse)
+    pub(super) fn known_head(&self) -> Option<ChainHead> {
+        self.audit_head.as_deref().and_then(ChainHead::parse)
     }
 
     pub fn is_full(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::import::refused_words;
 use super::write_down;
-use crate::audit::{AuditAction, AuditTrail, TrailHead};
+use crate::audit::{AuditAction, AuditTrail, ChainHead};
 use engine::Engine;
 
 /// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
@@ -13,8 +13,8 @@ use engine::Engine;
 pub async fn keep_trail_head(
     engine: &Engine,
     trail: &AuditTrail,
-    kept: Option<TrailHead>,
-) -> Result<Option<TrailHead>, String> {
+    kept: Option<ChainHead>,
+) -> Result<Option<ChainHead>, String> {
     let Some(head) = trail.head_to_keep().filter(|head| Some(*head) != kept) else { return Ok(kept) };
     let done = engine.keep_audit_head(head.to_string()).await;
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;

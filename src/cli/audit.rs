@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
-use crate::audit::{self, AuditAction, TrailFiles, TrailHead};
+use crate::audit::{self, AuditAction, ChainHead, TrailFiles};
 use crate::bulk::{self, AuditAsked};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::subjects;
@@ -42,7 +42,7 @@ enum AuditCommand {
 struct AuditVerifyArguments {
     /// A head that was printed earlier and must still be part of the trail
     #[arg(long, value_name = "NUMBER:HASH", value_parser = head)]
-    head: Option<TrailHead>,
+    head: Option<ChainHead>,
     #[command(flatten)]
     common: Common,
 }
@@ -101,8 +101,8 @@ struct Accept {
     common: Common,
 }
 
-fn head(text: &str) -> Result<TrailHead, String> {
-    TrailHead::parse(text).ok_or_else(|| "a head is a number, a colon and 64 hexadecimal digits".to_owned())
+fn head(text: &str) -> Result<ChainHead, String> {
+    ChainHead::parse(text).ok_or_else(|| "a head is a number, a colon and 64 hexadecimal digits".to_owned())
 }
 
 fn certificate(text: &str) -> Result<Id, String> {
@@ -179,7 +179,7 @@ impl AuditArguments {
     }
 }
 
-fn verify(head: Option<TrailHead>, config: &Config) -> Result<(), Failure> {
+fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
     let request = CommandRequest::AuditVerify { head: head.map(|head| head.to_string()) };
     let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
         Some(server) => told(&server, &mut |_| Ok(())).map_err(Failure::Failed)?,
@@ -205,12 +205,12 @@ fn missing_trail(config: &Config) -> Option<String> {
 
 /// Checks the trail of a folder without a server. The event of the check is written only behind a trail that is whole: opening a damaged
 /// one to write would cut its end off.
-fn at_rest(head: Option<TrailHead>, config: &Config) -> Result<(String, bool), String> {
+fn at_rest(head: Option<ChainHead>, config: &Config) -> Result<(String, bool), String> {
     let trail = TrailFiles::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
     // Its lock keeps another process from the trail. A store that is damaged is no reason not to look at the trail.
     let engine = open::look(config).map(Arc::new);
     let kept = engine.as_deref().ok().and_then(open::kept_head);
-    let known: Vec<TrailHead> = head.into_iter().chain(kept).collect();
+    let known: Vec<ChainHead> = head.into_iter().chain(kept).collect();
     let subjects = engine.as_ref().ok().map(subjects);
     let verified = audit::verify_with(&trail, &known, subjects.as_ref())?;
     let (told, is_possible) = match &engine {

@@ -11,7 +11,7 @@ use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, AuditAction, AuditTrail, TrailFiles, TrailHead};
+use crate::audit::{self, AuditAction, AuditTrail, ChainHead, TrailFiles};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
@@ -414,8 +414,8 @@ pub(super) fn tell(
 }
 
 /// The head of the audit trail that the store knows.
-pub(super) fn kept_head(engine: &Engine) -> Option<TrailHead> {
-    engine.audit_head().ok().flatten().and_then(|head| TrailHead::parse(&head))
+pub(super) fn kept_head(engine: &Engine) -> Option<ChainHead> {
+    engine.audit_head().ok().flatten().and_then(|head| ChainHead::parse(&head))
 }
 
 /// Opens the audit trail beside an open engine. What a crash kept out of it is written into it first.

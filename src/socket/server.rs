@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::line::send;
 use super::{AuditTold, CommandProgress, CommandRequest, REFUSED, backup};
-use crate::audit::{self, AuditAction, AuditTrail, SystemUser, TrailHead};
+use crate::audit::{self, AuditAction, AuditTrail, ChainHead, SystemUser};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -301,7 +301,7 @@ fn change_log(trail: &AuditTrail, order: &LogOrder) -> Result<LogState, String> 
 /// Verifies the trail up to the event that says so.
 fn verify(trail: &AuditTrail, head: Option<&str>) -> Result<AuditTold, String> {
     let head = match head {
-        Some(text) => Some(TrailHead::parse(text).ok_or("the head is not understood")?),
+        Some(text) => Some(ChainHead::parse(text).ok_or("the head is not understood")?),
         None => None,
     };
     let event = audit::AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), "hcert audit verify");

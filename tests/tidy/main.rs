@@ -117,6 +117,7 @@ const CRATES: &[&str] = &[
     "crates/certificate/src/lib.rs",
     "crates/engine/src/lib.rs",
     "crates/fhir/src/lib.rs",
+    "crates/journal/src/lib.rs",
 ];
 
 #[test]

@@ -7,8 +7,8 @@ use crate::audit::encoding;
 use crate::audit::event::Entity;
 use crate::audit::head::Hash;
 use crate::audit::header::{HEADER_BYTES, Header};
-use crate::audit::record::{FilePiece, RecordWalk};
 use crate::audit::{Number, header};
+use journal::record::{FilePiece, RecordWalk};
 
 /// Keys of events, certificates in them, and their keys, that the index of one file of the audit trail holds: 8 to 32 bytes of memory each
 /// while the file is written. A file of the usual size has some 800 000 for reads; one with more than this has no index, and searches read

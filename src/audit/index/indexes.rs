@@ -10,9 +10,9 @@ use super::{Index, IndexDraft, Subjects};
 use crate::audit::disk::index_path;
 use crate::audit::head::Hash;
 use crate::audit::header::Header;
-use crate::audit::record::whole_records;
 use crate::audit::seal::Seal;
 use crate::audit::trail::TrailFile;
+use journal::record::whole_records;
 
 /// What is known of the indexes of a trail.
 #[derive(Default)]

@@ -15,10 +15,10 @@ pub(super) use indexes::AUDIT_DRAFT_PIECE_BYTES;
 pub(super) use indexes::Indexes;
 pub(super) use keeper::{keep, omits};
 
-use super::record::sha256;
 use super::wanted::{Agent, AuditedEntity, EventFilter, Result};
 use super::{AuditAction, AuditEvent, EventKey};
 use certificate::{Id, Version};
+use journal::record::sha256;
 
 /// Whom a certificate is about, in a version or as its first one says: the patient's id, and `system|value` of identifiers. None: it is
 /// not there now, or could not be read, so that a later search may be told otherwise.

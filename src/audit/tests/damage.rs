@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::audit::header::HEADER_BYTES;
-use crate::audit::record::{FilePiece, RecordWalk};
+use journal::record::{FilePiece, RecordWalk};
 
 /// The files of a trail and their bytes.
 fn files(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -115,7 +115,7 @@ fn a_cut_end_is_found_by_a_head_that_was_kept() {
     let later = log.head();
     drop(log);
     assert!(verify(&listed(data.path()), &[kept]).unwrap().is_whole(), "it is still part of the trail");
-    assert_eq!(TrailHead::parse(&kept.to_string()), Some(kept));
+    assert_eq!(ChainHead::parse(&kept.to_string()), Some(kept));
     let path = folder(data.path()).join("00000001.log");
     let mut bytes = fs::read(&path).unwrap();
     bytes[end..].fill(0);
@@ -123,7 +123,7 @@ fn a_cut_end_is_found_by_a_head_that_was_kept() {
     assert!(verified(data.path()).is_whole(), "nothing else can tell");
     let found = verify(&listed(data.path()), &[later]).unwrap();
     assert_eq!(found.problems, ["the trail ends with number 3; it once reached 6"]);
-    let other = TrailHead { hash: [7; 32], ..kept };
+    let other = ChainHead { hash: [7; 32], ..kept };
     let found = verify(&listed(data.path()), &[other]).unwrap();
     assert_eq!(found.problems, ["00000001.log: number 3 is another event than the head says"]);
 }
@@ -222,7 +222,7 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
             (name, bytes)
         })
         .collect();
-    let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<TrailHead>| {
+    let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<ChainHead>| {
         let mut copied = CopiedTrail::default();
         copied.begin(after, known);
         files.iter().for_each(|(name, bytes)| copied.file(name, bytes));
@@ -240,7 +240,7 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
     assert_eq!(told(cut, 0, None), Vec::<String>::new(), "the end alone cannot tell that it was cut");
     assert_eq!(told(cut, 0, Some(head)).len(), 1, "the store can");
     assert_eq!(told(&[], 0, Some(head)).len(), 1);
-    assert_eq!(told(&files, 0, Some(TrailHead { hash: [7; 32], ..head })).len(), 1);
+    assert_eq!(told(&files, 0, Some(ChainHead { hash: [7; 32], ..head })).len(), 1);
     let two = |name: &str, bytes: &[u8]| told(&[(name.to_owned(), bytes.to_vec())], 0, None).len();
     assert_eq!((two(&last.0, &first.1), two("evil", &first.1)), (1, 1));
     for (file, name, bytes) in [(0, &first.0, &first.1), (files.len() - 1, &last.0, &last.1)] {

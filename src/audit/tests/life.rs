@@ -161,7 +161,7 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
     assert_eq!(verified.first, Number(first));
     let kept = times(listed(data.path()), EventOrder::OldestFirst);
     assert!(kept.iter().all(|at| *at >= first as i64 - 1) && kept.contains(&149), "{kept:?}");
-    let known = [TrailHead { number: Number(2), hash: [0; 32] }];
+    let known = [ChainHead { number: Number(2), hash: [0; 32] }];
     assert!(
         !verify(&listed(data.path()), &known).unwrap().is_whole(),
         "an event that was removed cannot be vouched for"

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::disk::{AuditDisk, AuditFileTarget, SystemDisk};
 use super::*;
 use certificate::{Id, Seq, Version};
+use journal::disk::{Disk, DiskFile, SystemDisk};
 
 const FILE_BYTES: u64 = 4 * 1024;
 const NOON: i64 = 1_793_000_000_000;
@@ -36,22 +36,22 @@ struct Faults {
     written: Mutex<Vec<std::ops::Range<u64>>>,
 }
 
-struct FaultyTarget(Arc<dyn AuditFileTarget>, Arc<Faults>);
+struct FaultyTarget(Arc<dyn DiskFile>, Arc<Faults>);
 
-impl AuditDisk for Faulty {
-    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn AuditFileTarget>> {
+impl Disk for Faulty {
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
         if self.0.is_full.load(SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         Ok(Arc::new(FaultyTarget(SystemDisk.make(path, bytes)?, self.0.clone())))
     }
 
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn AuditFileTarget>> {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(FaultyTarget(SystemDisk.open(path)?, self.0.clone())))
     }
 }
 
-impl AuditFileTarget for FaultyTarget {
+impl DiskFile for FaultyTarget {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         if self.1.write_fails.load(SeqCst) {
             let left = bytes.len().min(self.1.write_leaves.load(SeqCst) as usize);
@@ -140,7 +140,7 @@ fn sealed(data: &Path) -> usize {
 }
 
 /// A folder with three sealed files and a plain one, closed.
-fn long_trail(data: &Path) -> TrailHead {
+fn long_trail(data: &Path) -> ChainHead {
     let log = open(data);
     fill(&log, 0..150);
     eventually("full files are sealed", || {

@@ -1,4 +1,4 @@
-//! Records and the chain: how events lie in a file, one behind the other.
+//! Records and the chain: how they lie in a file, one behind the other.
 //!
 //! ```text
 //! length of the payload u32 | number u64 | payload | SHA-256(hash before | number | payload)      numbers are little-endian
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use aws_lc_rs::digest;
 
-use super::head::{Hash, Number};
+use crate::{Hash, Number};
 
 const NUMBER_AT: usize = 4;
 const PAYLOAD_AT: usize = 12;
@@ -19,15 +19,18 @@ pub const FRAME_BYTES: usize = PAYLOAD_AT + HASH_BYTES;
 
 /// One record as it lies in a file.
 #[derive(Clone, Copy, Debug)]
-pub struct EventRecord<'a> {
+pub struct ChainRecord<'a> {
     /// Where it begins.
     pub at: usize,
+    /// Counts the records of the chain from 1.
     pub number: Number,
+    /// What was written.
     pub payload: &'a [u8],
+    /// Over the hash before, the number and the payload.
     pub hash: &'a Hash,
 }
 
-impl EventRecord<'_> {
+impl ChainRecord<'_> {
     /// Where the next one begins.
     pub fn end(&self) -> usize {
         self.at + FRAME_BYTES + self.payload.len()
@@ -37,7 +40,8 @@ impl EventRecord<'_> {
 /// What a walk over a file meets.
 #[derive(Debug)]
 pub enum FilePiece<'a> {
-    Record(EventRecord<'a>),
+    /// One that holds together and follows the one before.
+    Record(ChainRecord<'a>),
     /// Bytes that are no part of the chain.
     Damaged(Range<usize>),
 }
@@ -48,7 +52,7 @@ pub fn open(out: &mut Vec<u8>, payload: impl FnOnce(&mut Vec<u8>)) {
     out.resize(start + PAYLOAD_AT, 0);
     payload(out);
     let length = out.len() - start - PAYLOAD_AT;
-    let length = u32::try_from(length).expect("the texts of an event are cut, and its lists are a page's");
+    let length = u32::try_from(length).expect("whoever writes a record bounds it far below 4 GiB");
     out[start..start + NUMBER_AT].copy_from_slice(&length.to_le_bytes());
     out.resize(out.len() + HASH_BYTES, 0);
 }
@@ -68,6 +72,7 @@ pub fn chain(records: &mut [u8], (mut number, mut hash): (Number, Hash)) -> (Num
     (number, hash)
 }
 
+/// The SHA-256 of some bytes.
 pub fn sha256(bytes: &[u8]) -> Hash {
     of_digest(&digest::digest(&digest::SHA256, bytes))
 }
@@ -120,14 +125,14 @@ fn payload_bytes(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The record that begins at a place and follows `before` in the chain.
-fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<EventRecord<'a>> {
+fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<ChainRecord<'a>> {
     let record = bytes.get(at..)?;
     let length = payload_bytes(record)?;
     let record = record.get(..length.checked_add(FRAME_BYTES)?)?;
     let (body, hash) = record.split_last_chunk::<HASH_BYTES>()?;
     let number = Number(u64::from_le_bytes(*body.get(NUMBER_AT..)?.first_chunk()?));
     let is_linked = link(before, &body[NUMBER_AT..]) == *hash;
-    is_linked.then_some(EventRecord { at, number, payload: &body[PAYLOAD_AT..], hash })
+    is_linked.then_some(ChainRecord { at, number, payload: &body[PAYLOAD_AT..], hash })
 }
 
 /// Goes from record to record, and over damaged bytes to the next record that holds together.
@@ -152,7 +157,7 @@ impl<'a> RecordWalk<'a> {
     }
 
     /// The next record that follows from the 32 bytes before it, which are the hash of another when they are undamaged.
-    fn resume(&self, after: usize) -> Option<(EventRecord<'a>, Hash)> {
+    fn resume(&self, after: usize) -> Option<(ChainRecord<'a>, Hash)> {
         let least = self.before.map_or(0, |(number, _)| number.0);
         let most = least.saturating_add((self.bytes.len() / FRAME_BYTES) as u64 + 1);
         (after..self.bytes.len().saturating_sub(FRAME_BYTES - 1)).find_map(|at| {
