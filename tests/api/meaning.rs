@@ -256,3 +256,19 @@ async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_n
         assert!(server.concerns(&event, ID), "who is not let in asks for somebody too");
     }
 }
+
+/// A change that moves a draft to another patient left no trace for the one whose it was: only refused ones did.
+#[tokio::test]
+async fn a_change_that_moves_a_draft_to_another_patient_is_found_for_both() {
+    let server = Server::start().await;
+    let certificate = server.create(Body::draft()).await;
+    for (body, of_first) in [(draft(), true), (draft_by_code(), false)] {
+        server.put(&certificate, body).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        assert_eq!(event.action, AuditAction::CompositionUpdate);
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
+        for first in ["200", "39406240015"] {
+            assert_eq!(server.concerns(&event, first), of_first, "{first}");
+        }
+    }
+}
