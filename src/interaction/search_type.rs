@@ -27,9 +27,10 @@ const AUDIT_COUNTED_MAX: u32 = 50;
 
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
+        self.meet_patient_of_token(context);
         let settings = self.search_settings(context);
         let search = CompositionSearch::parse(&context.parameters, &settings)?;
-        if context.met.is_some()
+        if context.names_identifier
             && let Some(filter) = search.named()
         {
             self.meet_certificates(context, filter).await;
@@ -85,9 +86,21 @@ impl Service {
         }
         let mut held = CallerGrants::clone(held);
         self.know_own_patient(context, &mut held, may).await?;
+        context.meet(|named| held.own.ids.iter().for_each(|id| named.patient(id)));
         match held.rights.outside_own(may, &asked, &held.own) {
             Some(parameter) => Err(outside_of(parameter)),
             None => Ok(Some((Arc::new(held), may))),
+        }
+    }
+
+    /// Names the patient the token is about, where a search finds nothing but their certificates: also one that is refused.
+    fn meet_patient_of_token(&self, context: &RequestContext) {
+        let Some(held) = &context.held else { return };
+        if [May::Search, May::Count].into_iter().any(|may| held.rights.asks_for_own_patient(may))
+            && let Some(code) = &held.rights.identity().patient
+        {
+            let system = self.settings.names.identifiers.estonian_code();
+            context.meet(|named| named.identifier(Some(system), code));
         }
     }
 
@@ -184,7 +197,9 @@ impl Service {
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier
     /// goes into the event of the request as if it were shown: the count tells as much of it.
     async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
-        let Some(met) = context.met.as_ref().filter(|_| query.count == 0) else { return self.found(query).await };
+        let Some(met) = context.met.as_ref().filter(|_| context.names_identifier && query.count == 0) else {
+            return self.found(query).await;
+        };
         let mut page = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
         let counted = std::mem::take(&mut page.hits).into_iter().map(|hit| (hit.id, Some(hit.version)));
         met.add(|named| named.certificates.extend(counted));

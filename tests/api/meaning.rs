@@ -272,3 +272,33 @@ async fn a_change_that_moves_a_draft_to_another_patient_is_found_for_both() {
         }
     }
 }
+
+/// Such a search counts or shows nothing but certificates of one patient, whom only the token names.
+#[tokio::test]
+async fn a_search_for_whoever_acts_for_a_patient_names_that_patient() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    let own = || json!({"patient": {"personalCode": CODE}});
+    let mut tokens = vec![];
+    for role in ["legal-representative", "consent-representative", "consent-representative-limited"] {
+        tokens.push((role, server.token(role, own()).await));
+    }
+    for role in ["patient", "patient-limited"] {
+        tokens.push((role, server.token_of(CODE, role, json!({})).await));
+    }
+    for (role, token) in &tokens {
+        for query in ["_count=0", "_count=0&category=driver-group-I", "_summary=count", "_page=50", "colour=red"] {
+            let asked = [server.get(&format!("Composition?{query}")), server.search_by_form(query)];
+            for asked in asked {
+                let told = asked.header("Authorization", token).await;
+                let (action, by_id, by_code) = is_found(&server);
+                assert_eq!(action, AuditAction::CompositionSearch);
+                assert!(by_id && by_code, "{role} {query}: {}", told.status);
+            }
+        }
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    server.get("Composition?_count=0").header("Authorization", &doctor).await.expect(200);
+    let (_, by_id, by_code) = is_found(&server);
+    assert!(!by_id && !by_code, "nobody is named by a search that is about nobody");
+}
