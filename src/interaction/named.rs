@@ -239,7 +239,8 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
     found.iter().take(AUDIT_NAMED_BY_BODY_MAX)
 }
 
-/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them.
+/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them, those of records too that
+/// links tie to theirs.
 ///
 /// `asked` is the id of a patient, an Estonian personal code, or `system|value`.
 ///
@@ -248,16 +249,20 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
 pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, StoreError> {
     let systems = &names.identifiers;
     let mut known = vec![asked.to_owned()];
+    let mut ids = Vec::from_iter(Id::parse(asked));
     let code = asked.split_once('|').or_else(|| is_personal_code(asked).then_some((systems.estonian_code(), asked)));
     if let Some((system, value)) = code {
         if system == systems.estonian_code() {
             known.extend(of_personal_code(value, systems));
         }
-        let with = engine.patients_with(value)?;
-        known.extend(with.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id.to_string()));
+        ids.extend(engine.patients_with(value)?.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id));
     }
-    if let Some(patient) = Id::parse(asked).map(|id| engine.patient(id)).transpose()?.flatten() {
-        for (system, value) in &patient.facts.identifiers {
+    let linked: Vec<Id> = ids.iter().flat_map(|id| engine.linked_patients(*id).to_vec()).collect();
+    ids.extend(linked);
+    for id in ids {
+        known.push(id.to_string());
+        let Some((_, facts)) = engine.patient_facts(id)? else { continue };
+        for (system, value) in &facts.identifiers {
             known.push(identifier(Some(system), value));
             if system == systems.estonian_code() {
                 known.extend(of_personal_code(value, systems));

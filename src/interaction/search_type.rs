@@ -179,6 +179,7 @@ impl Service {
         let Ok(Ok(linked)) = Box::pin(tokio::time::timeout(self.registry.deadline(), asked)).await else {
             return (query, false);
         };
+        context.meet(|named| linked.values().flatten().for_each(|id| named.patient(id)));
         if linked.values().any(|others| !others.is_empty()) {
             query.filter = query.filter.with_linked_patients(&linked);
         }

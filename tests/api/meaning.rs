@@ -302,3 +302,40 @@ async fn a_search_for_whoever_acts_for_a_patient_names_that_patient() {
     let (_, by_id, by_code) = is_found(&server);
     assert!(!by_id && !by_code, "nobody is named by a search that is about nobody");
 }
+
+/// `Patient/205` replaces `Patient/206`: a search by either counts the certificates of both.
+#[tokio::test]
+async fn the_trail_finds_a_person_under_each_id_that_links_tie_together() {
+    let server = Server::start().await;
+    let about = |id: u64| Body::draft().with("/subject/0", json!({"reference": format!("Patient/{id}")}));
+    for id in [205, 206] {
+        server.create(about(id)).await;
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    let all = ["205", "206", "49112049345", "https://fhir.ee/sid/pid/lva/ppn|LV0031206"];
+    for (path, names_both) in [
+        ("Composition?subject=Patient/205&_count=0", true),
+        ("Composition?subject=Patient/206&_count=0", true),
+        ("Composition?subject:not=Patient/206&_summary=count", true),
+        ("Composition?subject.identifier=https://fhir.ee/sid/pid/lva/ppn%7CLV0031206&_count=0", true),
+        ("Composition/1", false),
+        ("Composition/2", false),
+        ("Patient/206", false),
+    ] {
+        server.get(path).header("Authorization", &doctor).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        for asked in all {
+            assert!(server.concerns(&event, asked), "{path} by {asked}");
+        }
+        assert!(!server.concerns(&event, ID), "{path}");
+        if names_both {
+            let named: BTreeSet<&str> = event.patients.iter().map(String::as_str).collect();
+            assert!(named.is_superset(&BTreeSet::from(["205", "206"])), "{path}: {named:?}");
+        }
+    }
+    // As the trail is asked, where its index answers.
+    for asked in ["patient=Patient/205", "patient=Patient/206", "patient=49112049345"] {
+        let told = server.get(&format!("AuditEvent?{asked}&action=composition.search,composition.read")).await;
+        assert_eq!(told.expect(200).json()["total"], 6, "{asked}");
+    }
+}
