@@ -339,3 +339,23 @@ async fn the_trail_finds_a_person_under_each_id_that_links_tie_together() {
         assert_eq!(told.expect(200).json()["total"], 6, "{asked}");
     }
 }
+
+/// What a search of the trail shows is about the patients of the events.
+#[tokio::test]
+async fn a_search_of_the_trail_names_the_patients_of_the_events_it_showed() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    server.get("Composition/1/_history/1").await.expect(200);
+    server.get(&format!("Composition?subject:Patient.identifier={CODE}&_count=0")).await.expect(200);
+    for (query, is_shown) in [
+        ("code=vread&_count=20", true),
+        ("action=composition.search", true),
+        ("code=vread&_count=20&_page=2", false),
+        ("code=vread&_count=0", false),
+        ("code=delete", false),
+    ] {
+        server.get(&format!("AuditEvent?{query}")).await.expect(200);
+        let (action, by_id, by_code) = is_found(&server);
+        assert_eq!((action, by_id, by_code), (AuditAction::AuditSearch, is_shown, is_shown), "{query}");
+    }
+}
