@@ -359,3 +359,30 @@ async fn a_search_of_the_trail_names_the_patients_of_the_events_it_showed() {
         assert_eq!((action, by_id, by_code), (AuditAction::AuditSearch, is_shown, is_shown), "{query}");
     }
 }
+
+/// A refusal tells that a number is used, or shows nothing; either way the request was about whoever has it.
+#[tokio::test]
+async fn a_refused_request_that_names_a_number_names_the_certificate_that_has_it() {
+    let server = Server::with(START, |config| config.certificate.unique_number = true).await;
+    let declared = json!([{"reference": "QuestionnaireResponse/77"}]);
+    let certificate = server.create(draft().number("N-1").with("/section/0/entry", declared)).await;
+    let other = server.create(Body::draft().number("N-2")).await;
+    let is_refused = |code: u16| {
+        let event = server.events().pop().expect("an event");
+        assert_eq!(event.status, code);
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{certificate}");
+    };
+    server.post("Composition", Body::draft().number("N-1")).await.refused(409, &["HCERT-134"]);
+    is_refused(409);
+    server.put(&other, Body::draft().number("N-1")).await.refused(409, &["HCERT-134"]);
+    is_refused(409);
+    for named in ["identifier=N-1", "entry=QuestionnaireResponse/77"] {
+        server.get(&format!("Composition?{named}&colour=red")).await.expect(400);
+        is_refused(400);
+        server.search_by_form(&format!("_count=x&{named}")).await.expect(400);
+        is_refused(400);
+        let nobody = server.token("nobody", json!({})).await;
+        server.get(&format!("Composition?{named}")).header("Authorization", &nobody).await.expect(403);
+        is_refused(403);
+    }
+}

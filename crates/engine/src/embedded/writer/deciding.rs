@@ -310,8 +310,10 @@ impl SteppedWriter {
     /// Contract 3.9.
     pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), RefusedChange> {
         for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(TermForm::SystemCode)) {
-            if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
-                return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
+            if let Some((other, version)) =
+                self.with_term(pending, &number, None)?.into_iter().find(|(other, _)| *other != id)
+            {
+                return Err(RefusedChange::NumberInUse(other, version));
             }
         }
         Ok(())
