@@ -88,6 +88,12 @@ impl NamedKeys {
         self.certificates.push((id, None));
     }
 
+    /// Persons as another event has them; no more than `max` of a kind are kept.
+    pub fn persons(&mut self, patients: &[String], identifiers: &[String], max: usize) {
+        add_within(&mut self.patients, patients, max);
+        add_within(&mut self.identifiers, identifiers, max);
+    }
+
     /// A person or a certificate, by identifier. An overlong system leaves the value whole.
     pub fn identifier(&mut self, system: Option<&str>, value: &str) {
         add(&mut self.identifiers, identifier(system, value));
@@ -121,6 +127,14 @@ pub fn identifier(system: Option<&str>, value: &str) -> String {
 pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 4] {
     let (system, with_country) = (systems.estonian_code(), format!("EE{code}"));
     [identifier(Some(system), code), identifier(Some(system), &with_country), code.to_owned(), with_country]
+}
+
+fn add_within(texts: &mut Vec<String>, more: &[String], max: usize) {
+    for text in more {
+        if texts.len() < max && !texts.contains(text) {
+            texts.push(text.clone());
+        }
+    }
 }
 
 fn add(texts: &mut Vec<String>, text: String) {

@@ -91,6 +91,7 @@ pub fn context(
         handed_on,
         held: None,
         met: None,
+        names_identifier: false,
     })
 }
 

@@ -125,9 +125,8 @@ impl<R: Interactions> HttpServer<R> {
         caller::name(&mut context, known.identity.clone());
         if let Some(from) = &known.from {
             account::keep(&mut context, from);
-            // Everybody else is named by the path and the parameters.
-            let may_meet = interaction.row.names || !known.named.identifiers.is_empty();
-            context.met = may_meet.then(|| known.met.get_or_insert_default().clone());
+            context.met = Some(known.met.get_or_insert_default().clone());
+            context.names_identifier = !known.named.identifiers.is_empty();
         }
         Ok(context)
     }

@@ -279,7 +279,7 @@ pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
         x_road_user: more.x_road_userid,
         x_road_dropped: more.x_road_dropped,
     };
-    let change = audit::ChangeFacts {
+    let facts = audit::ChangeFacts {
         seq: change.seq,
         action,
         id: change.id,
@@ -288,7 +288,15 @@ pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
         at: change.at,
         status,
     };
-    Some(AuditEvent::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
+    let mut event = AuditEvent::of_change(facts, caller, from, method, who.trace.clone().unwrap_or_default());
+    if let Some(before) = &change.moved_from {
+        // The version that the event shows is about somebody else, so their identifiers stand in the event itself.
+        let mut named = NamedKeys::default();
+        named.patient(&before.id);
+        before.identifiers.iter().for_each(|(system, value)| named.identifier(Some(system), value));
+        event.name(named);
+    }
+    Some(event)
 }
 
 #[cfg(test)]

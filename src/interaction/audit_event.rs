@@ -59,9 +59,13 @@ impl Service {
             let mut patients = PatientsOf::new(&engine);
             let mut patient_of = |id, version| patients.of(id, version);
             let rows = skipped..skipped + u64::from(count);
-            log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of)).map_err(unreadable)
+            let page = log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of));
+            let page = page.map_err(unreadable)?;
+            let shown = patients.of_events(page.events.iter().map(|(_, event)| event));
+            Ok::<_, Outcome>((page, shown))
         });
-        let audit::EventPage { total, events } = worked.await??;
+        let (audit::EventPage { total, events }, shown) = worked.await??;
+        context.meet(|named| named.persons(&shown.patients, &shown.identifiers, usize::MAX));
         let names = &self.settings.names;
         let found = events
             .iter()

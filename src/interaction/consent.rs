@@ -47,7 +47,7 @@ impl Service {
             who: context.who.clone(),
             rows: context.rows(May::SetConsent),
         };
-        let written = self.write(write).await?;
+        let written = self.write(context, write).await?;
         let written = written.ok_or_else(|| Outcome::internal("a consent is made from no version"))?;
         let witnessed = written.changed;
         let Consent { doctor, representative } = written.consent;

@@ -42,8 +42,10 @@ pub struct RequestContext {
     pub handed_on: Option<Box<HandedOn>>,
     /// What they may do; known once the request was admitted.
     pub held: Option<Arc<CallerGrants>>,
-    /// Takes whom the interaction names beyond its path and parameters; nothing where it names nobody so.
+    /// Takes whom the interaction names beyond its path and parameters; nothing where no audit trail is kept.
     pub met: Option<NamedCollector>,
+    /// The parameters name somebody, or a certificate, by an identifier.
+    pub names_identifier: bool,
 }
 
 /// Headers that concern the registry.

@@ -46,7 +46,8 @@ impl Service {
         let (who, subject) = (context.who.clone(), resolved.patient);
         let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
         let content = VersionContent { trigger: Trigger::Create, brings, tail, row, who, subject };
-        let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
+        let written =
+            self.write(context, Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),

@@ -11,7 +11,8 @@ impl Service {
     pub(super) async fn delete(&self, context: RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
         let id = instance.known().ok_or_else(|| Outcome::not_found("Composition", instance))?;
         let rows = context.rows(May::Delete);
-        let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows }).await?;
+        let write = Write::Delete { id, if_match: context.if_match.clone(), who: context.who.clone(), rows };
+        let written = self.write(&context, write).await?;
         let written =
             written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
         Ok(Answer { status: 204, witnessed: written.changed, ..Answer::default() })

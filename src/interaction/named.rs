@@ -2,12 +2,12 @@
 //!
 //! It reads what the parser of each interaction reads too, but refuses nothing: the event of a refused request names whom it was about.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::audit_event::{self, AuditLooks};
 use super::{Interaction, InteractionKind};
-use crate::audit::{self, NamedKeys, identifier, of_personal_code};
+use crate::audit::{self, AuditEvent, NamedKeys, identifier, of_personal_code};
 use certificate::search::narrow::employers;
 use certificate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
 use certificate::search::reference::{comparable, is_id};
@@ -26,6 +26,10 @@ const AUDIT_NAMED_BY_BODY_MAX: usize = 200;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Patients and identifiers, each, that the event of a search of the trail names because events on its page concern them, and certificates
+/// that are looked at for it. A page of 20 events has far fewer, also where they showed pages of certificates.
+const AUDIT_SHOWN_MAX: usize = 2_000;
 
 /// What reading names needs to know.
 #[derive(Clone, Copy)]
@@ -239,7 +243,8 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
     found.iter().take(AUDIT_NAMED_BY_BODY_MAX)
 }
 
-/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them.
+/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them, those of records too that
+/// links tie to theirs.
 ///
 /// `asked` is the id of a patient, an Estonian personal code, or `system|value`.
 ///
@@ -248,16 +253,20 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
 pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, StoreError> {
     let systems = &names.identifiers;
     let mut known = vec![asked.to_owned()];
+    let mut ids = Vec::from_iter(Id::parse(asked));
     let code = asked.split_once('|').or_else(|| is_personal_code(asked).then_some((systems.estonian_code(), asked)));
     if let Some((system, value)) = code {
         if system == systems.estonian_code() {
             known.extend(of_personal_code(value, systems));
         }
-        let with = engine.patients_with(value)?;
-        known.extend(with.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id.to_string()));
+        ids.extend(engine.patients_with(value)?.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id));
     }
-    if let Some(patient) = Id::parse(asked).map(|id| engine.patient(id)).transpose()?.flatten() {
-        for (system, value) in &patient.facts.identifiers {
+    let linked: Vec<Id> = ids.iter().flat_map(|id| engine.linked_patients(*id).to_vec()).collect();
+    ids.extend(linked);
+    for id in ids {
+        known.push(id.to_string());
+        let Some((_, facts)) = engine.patient_facts(id)? else { continue };
+        for (system, value) in &facts.identifiers {
             known.push(identifier(Some(system), value));
             if system == systems.estonian_code() {
                 known.extend(of_personal_code(value, systems));
@@ -294,7 +303,27 @@ impl<'e> PatientsOf<'e> {
         PatientsOf { engine, known: HashMap::new() }
     }
 
-    /// Whom a version is about: identifiers and id.
+    /// Whom events concern that are shown: persons named by them, and those behind the certificates in them.
+    pub(super) fn of_events<'a>(&mut self, events: impl Iterator<Item = &'a AuditEvent>) -> NamedKeys {
+        let mut shown = NamedKeys::default();
+        let mut certificates = HashSet::new();
+        for event in events {
+            shown.persons(&event.patients, &event.identifiers, AUDIT_SHOWN_MAX);
+            for entity @ (id, version) in &event.entities {
+                if certificates.len() == AUDIT_SHOWN_MAX || !certificates.insert(*entity) {
+                    continue;
+                }
+                let names = version.and_then(|version| self.of(*id, version));
+                let names = names.or_else(|| self.of(*id, Version::FIRST));
+                if let Some((patient, identifiers)) = names.as_deref().and_then(|names| names.split_last()) {
+                    shown.persons(std::slice::from_ref(patient), identifiers, AUDIT_SHOWN_MAX);
+                }
+            }
+        }
+        shown
+    }
+
+    /// Whom a version is about: identifiers, and the id as the last.
     pub fn of(&mut self, id: Id, version: Version) -> Option<Arc<Vec<String>>> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();

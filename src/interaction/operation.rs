@@ -52,7 +52,7 @@ impl Service {
             let if_match = context.if_match.clone();
             let rows = context.rows(may);
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
-            if let Some(written) = self.write(write).await? {
+            if let Some(written) = self.write(context, write).await? {
                 let resource = self.representation(&written, shown)?;
                 return Ok(update::changed(context, &written, resource));
             }

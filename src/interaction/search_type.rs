@@ -18,6 +18,7 @@ use base::trace::Trace;
 use certificate::search::filter::Filter;
 use certificate::search::paging::SORT_DEFAULT;
 use certificate::search::query::{CompositionSearch, PatientIds};
+use certificate::search::request::base;
 use certificate::search::{EngineQuery, SearchPage, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
@@ -25,15 +26,14 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 /// certificate, or of one person, who has fewer.
 const AUDIT_COUNTED_MAX: u32 = 50;
 
+/// Parameters of a search that are looked through for certificates it names. A search that means something has one or two.
+const AUDIT_NAMING_PARAMETERS_MAX: usize = 16;
+
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
+        self.meet_patient_of_token(context);
         let settings = self.search_settings(context);
         let search = CompositionSearch::parse(&context.parameters, &settings)?;
-        if context.met.is_some()
-            && let Some(filter) = search.named()
-        {
-            self.meet_certificates(context, filter).await;
-        }
         let held = self.held_for(context, &search).await?;
         let IdentifiedPatients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
@@ -85,9 +85,21 @@ impl Service {
         }
         let mut held = CallerGrants::clone(held);
         self.know_own_patient(context, &mut held, may).await?;
+        context.meet(|named| held.own.ids.iter().for_each(|id| named.patient(id)));
         match held.rights.outside_own(may, &asked, &held.own) {
             Some(parameter) => Err(outside_of(parameter)),
             None => Ok(Some((Arc::new(held), may))),
+        }
+    }
+
+    /// Names the patient the token is about, where a search finds nothing but their certificates: also one that is refused.
+    fn meet_patient_of_token(&self, context: &RequestContext) {
+        let Some(held) = &context.held else { return };
+        if [May::Search, May::Count].into_iter().any(|may| held.rights.asks_for_own_patient(may))
+            && let Some(code) = &held.rights.identity().patient
+        {
+            let system = self.settings.names.identifiers.estonian_code();
+            context.meet(|named| named.identifier(Some(system), code));
         }
     }
 
@@ -166,14 +178,30 @@ impl Service {
         let Ok(Ok(linked)) = Box::pin(tokio::time::timeout(self.registry.deadline(), asked)).await else {
             return (query, false);
         };
+        context.meet(|named| linked.values().flatten().for_each(|id| named.patient(id)));
         if linked.values().any(|others| !others.is_empty()) {
             query.filter = query.filter.with_linked_patients(&linked);
         }
         (query, true)
     }
 
+    /// Adds the certificates that a search names by an identifier, of theirs or of something in them, to its event: before anything of it
+    /// can be refused, so each parameter is read by itself.
+    pub(super) async fn meet_named(&self, context: &RequestContext) {
+        let settings = self.search_settings(context);
+        let may_name = |(name, _): &&(String, String)| matches!(base(name), "identifier" | "entry" | "_query");
+        let named = context.parameters.iter().filter(may_name).take(AUDIT_NAMING_PARAMETERS_MAX).filter_map(|sent| {
+            let alone = CompositionSearch::parse(std::slice::from_ref(sent), &settings);
+            alone.ok()?.named()
+        });
+        let named: Vec<Filter> = named.collect();
+        if !named.is_empty() {
+            self.meet_certificates(context, Filter::Any(named)).await;
+        }
+    }
+
     /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
-    /// them or finds none that meets the rest of what was asked. A search that fails for this one fails for itself.
+    /// them or finds none that meets the rest of what was asked.
     pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) {
         let query = EngineQuery { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
         if let Ok(page) = self.found(query).await {
@@ -184,7 +212,9 @@ impl Service {
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier
     /// goes into the event of the request as if it were shown: the count tells as much of it.
     async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
-        let Some(met) = context.met.as_ref().filter(|_| query.count == 0) else { return self.found(query).await };
+        let Some(met) = context.met.as_ref().filter(|_| context.names_identifier && query.count == 0) else {
+            return self.found(query).await;
+        };
         let mut page = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
         let counted = std::mem::take(&mut page.hits).into_iter().map(|hit| (hit.id, Some(hit.version)));
         met.add(|named| named.certificates.extend(counted));

@@ -181,6 +181,9 @@ impl Service {
         mut context: RequestContext,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
+        if interaction.row.kind == InteractionKind::Search && context.names_identifier {
+            Box::pin(self.meet_named(&context)).await;
+        }
         if context.identity.is_some() {
             Box::pin(self.admit(&interaction, &mut context)).await?;
         }
@@ -269,10 +272,19 @@ impl Service {
     }
 
     /// Hands a write over and waits until it is durable. `None`: the certificate moved on; prepare again.
-    pub(super) async fn write(&self, write: Write) -> Result<Option<AcknowledgedChange>, Outcome> {
+    pub(super) async fn write(
+        &self,
+        context: &RequestContext,
+        write: Write,
+    ) -> Result<Option<AcknowledgedChange>, Outcome> {
         match self.engine.write(write).await {
             Ok(Ok(written)) => Ok(Some(written)),
             Ok(Err(RefusedChange::Moved)) => Ok(None),
+            Ok(Err(refused @ RefusedChange::NumberInUse(id, version))) => {
+                // The refusal tells of the certificate that has the number.
+                context.meet(|named| named.certificates.push((id, Some(version))));
+                Err(refusal(refused))
+            }
             Ok(Err(refused)) => Err(refusal(refused)),
             Err(_) => Err(Outcome::from(Hcert::StorageUnavailable).because("the writer gave no answer")),
         }
@@ -329,6 +341,7 @@ pub(super) fn unreadable(error: StoreError) -> Outcome {
 pub(super) fn refusal(refused: RefusedChange) -> Outcome {
     match refused {
         RefusedChange::Rules(outcome) => outcome,
+        RefusedChange::NumberInUse(..) => Issue::new(Hcert::NumberInUse).at("Composition.identifier").into(),
         RefusedChange::Clock(problem) => Outcome::from(Hcert::ClockWrong).because(problem),
         RefusedChange::Busy => Hcert::WritesFull.into(),
         RefusedChange::Closed => Hcert::StoppingDown.into(),

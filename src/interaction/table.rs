@@ -26,7 +26,7 @@ pub struct InteractionRow {
     pub body: Option<BodyContent>,
     /// Whether it may change something. What only reads is given up when its client goes away.
     pub changes: bool,
-    /// Whether its body or its answer may name whom it is about, beside its path and parameters.
+    /// Whether its body may name whom it is about, beside its path and parameters.
     pub names: bool,
     /// When it reads through a stored certificate, whose size then counts like that of a body.
     pub reads_stored: ReadsStored,

@@ -57,7 +57,7 @@ impl Service {
             let content = VersionContent { trigger: Trigger::Update, brings, tail, row, who, subject };
             let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));
             let write = Write::Update { id: stored.id, content, if_match, base, rows };
-            if let Some(written) = self.write(write).await? {
+            if let Some(written) = self.write(context, write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),
                     Return::Representation => self.representation(&written, shown)?,

@@ -256,3 +256,133 @@ async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_n
         assert!(server.concerns(&event, ID), "who is not let in asks for somebody too");
     }
 }
+
+/// A change that moves a draft to another patient left no trace for the one whose it was: only refused ones did.
+#[tokio::test]
+async fn a_change_that_moves_a_draft_to_another_patient_is_found_for_both() {
+    let server = Server::start().await;
+    let certificate = server.create(Body::draft()).await;
+    for (body, of_first) in [(draft(), true), (draft_by_code(), false)] {
+        server.put(&certificate, body).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        assert_eq!(event.action, AuditAction::CompositionUpdate);
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
+        for first in ["200", "39406240015"] {
+            assert_eq!(server.concerns(&event, first), of_first, "{first}");
+        }
+    }
+}
+
+/// Such a search counts or shows nothing but certificates of one patient, whom only the token names.
+#[tokio::test]
+async fn a_search_for_whoever_acts_for_a_patient_names_that_patient() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    let own = || json!({"patient": {"personalCode": CODE}});
+    let mut tokens = vec![];
+    for role in ["legal-representative", "consent-representative", "consent-representative-limited"] {
+        tokens.push((role, server.token(role, own()).await));
+    }
+    for role in ["patient", "patient-limited"] {
+        tokens.push((role, server.token_of(CODE, role, json!({})).await));
+    }
+    for (role, token) in &tokens {
+        for query in ["_count=0", "_count=0&category=driver-group-I", "_summary=count", "_page=50", "colour=red"] {
+            let asked = [server.get(&format!("Composition?{query}")), server.search_by_form(query)];
+            for asked in asked {
+                let told = asked.header("Authorization", token).await;
+                let (action, by_id, by_code) = is_found(&server);
+                assert_eq!(action, AuditAction::CompositionSearch);
+                assert!(by_id && by_code, "{role} {query}: {}", told.status);
+            }
+        }
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    server.get("Composition?_count=0").header("Authorization", &doctor).await.expect(200);
+    let (_, by_id, by_code) = is_found(&server);
+    assert!(!by_id && !by_code, "nobody is named by a search that is about nobody");
+}
+
+/// `Patient/205` replaces `Patient/206`: a search by either counts the certificates of both.
+#[tokio::test]
+async fn the_trail_finds_a_person_under_each_id_that_links_tie_together() {
+    let server = Server::start().await;
+    let about = |id: u64| Body::draft().with("/subject/0", json!({"reference": format!("Patient/{id}")}));
+    for id in [205, 206] {
+        server.create(about(id)).await;
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    let all = ["205", "206", "49112049345", "https://fhir.ee/sid/pid/lva/ppn|LV0031206"];
+    for (path, names_both) in [
+        ("Composition?subject=Patient/205&_count=0", true),
+        ("Composition?subject=Patient/206&_count=0", true),
+        ("Composition?subject:not=Patient/206&_summary=count", true),
+        ("Composition?subject.identifier=https://fhir.ee/sid/pid/lva/ppn%7CLV0031206&_count=0", true),
+        ("Composition/1", false),
+        ("Composition/2", false),
+        ("Patient/206", false),
+    ] {
+        server.get(path).header("Authorization", &doctor).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        for asked in all {
+            assert!(server.concerns(&event, asked), "{path} by {asked}");
+        }
+        assert!(!server.concerns(&event, ID), "{path}");
+        if names_both {
+            let named: BTreeSet<&str> = event.patients.iter().map(String::as_str).collect();
+            assert!(named.is_superset(&BTreeSet::from(["205", "206"])), "{path}: {named:?}");
+        }
+    }
+    // As the trail is asked, where its index answers.
+    for asked in ["patient=Patient/205", "patient=Patient/206", "patient=49112049345"] {
+        let told = server.get(&format!("AuditEvent?{asked}&action=composition.search,composition.read")).await;
+        assert_eq!(told.expect(200).json()["total"], 6, "{asked}");
+    }
+}
+
+/// What a search of the trail shows is about the patients of the events.
+#[tokio::test]
+async fn a_search_of_the_trail_names_the_patients_of_the_events_it_showed() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    server.get("Composition/1/_history/1").await.expect(200);
+    server.get(&format!("Composition?subject:Patient.identifier={CODE}&_count=0")).await.expect(200);
+    for (query, is_shown) in [
+        ("code=vread&_count=20", true),
+        ("action=composition.search", true),
+        ("code=vread&_count=20&_page=2", false),
+        ("code=vread&_count=0", false),
+        ("code=delete", false),
+    ] {
+        server.get(&format!("AuditEvent?{query}")).await.expect(200);
+        let (action, by_id, by_code) = is_found(&server);
+        assert_eq!((action, by_id, by_code), (AuditAction::AuditSearch, is_shown, is_shown), "{query}");
+    }
+}
+
+/// A refusal tells that a number is used, or shows nothing; either way the request was about whoever has it.
+#[tokio::test]
+async fn a_refused_request_that_names_a_number_names_the_certificate_that_has_it() {
+    let server = Server::with(START, |config| config.certificate.unique_number = true).await;
+    let declared = json!([{"reference": "QuestionnaireResponse/77"}]);
+    let certificate = server.create(draft().number("N-1").with("/section/0/entry", declared)).await;
+    let other = server.create(Body::draft().number("N-2")).await;
+    let is_refused = |code: u16| {
+        let event = server.events().pop().expect("an event");
+        assert_eq!(event.status, code);
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{certificate}");
+    };
+    server.post("Composition", Body::draft().number("N-1")).await.refused(409, &["HCERT-134"]);
+    is_refused(409);
+    server.put(&other, Body::draft().number("N-1")).await.refused(409, &["HCERT-134"]);
+    is_refused(409);
+    for named in ["identifier=N-1", "entry=QuestionnaireResponse/77"] {
+        server.get(&format!("Composition?{named}&colour=red")).await.expect(400);
+        is_refused(400);
+        server.search_by_form(&format!("_count=x&{named}")).await.expect(400);
+        is_refused(400);
+        let nobody = server.token("nobody", json!({})).await;
+        server.get(&format!("Composition?{named}")).header("Authorization", &nobody).await.expect(403);
+        is_refused(403);
+    }
+}

@@ -12,6 +12,7 @@ impl fmt::Display for RefusedChange {
                 let texts: Vec<_> = outcome.issues().iter().map(|issue| issue.text(Language::English)).collect();
                 formatter.write_str(&texts.join("; "))
             }
+            RefusedChange::NumberInUse(id, _) => write!(formatter, "Composition/{id} has this number"),
             RefusedChange::Store(error) => error.fmt(formatter),
             RefusedChange::Clock(problem) => {
                 write!(formatter, "{problem}; nothing is stored until hcert clock accept or reset")

@@ -1,7 +1,7 @@
 //! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
 //! what it missed.
 
-use super::{Actor, ClockProblem};
+use super::{Actor, ClockProblem, VersionSubject};
 use certificate::consent::Consent;
 use certificate::{Id, Seq, State, Version};
 
@@ -40,6 +40,8 @@ pub struct CommittedChange {
     pub who: Actor,
     /// The registry's id of the patient, such as `200`, where the registry was asked.
     pub patient: Option<String>,
+    /// The patient of the version before, where that was another one: the change took the certificate from them.
+    pub moved_from: Option<VersionSubject>,
 }
 
 /// What was asked for.

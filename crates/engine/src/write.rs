@@ -129,6 +129,8 @@ pub struct AcknowledgedChange {
 pub enum RefusedChange {
     /// By the rules; nothing changed.
     Rules(Outcome),
+    /// Another certificate has the number: this one, in this version. Contract 3.9.
+    NumberInUse(Id, Version),
     /// The certificate moved on since `base`; prepare again.
     Moved,
     /// The store failed.

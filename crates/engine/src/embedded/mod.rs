@@ -249,12 +249,7 @@ impl Engine {
     /// The patient that a version is about, where the registry was asked for them.
     pub fn subject(&self, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
         let reader = self.shared.store.reader()?;
-        let found = reader.version(id, version, |bytes| -> Result<_, StoreError> {
-            let field = VersionRecord::read(bytes)?.fields.get(FieldTag::Subject)?;
-            let damaged = || StoreError::Damaged("the subject of a record is cut".into());
-            field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
-        })?;
-        Ok(found.transpose()?.flatten())
+        witnessed::subject(&reader, id, version)
     }
 
     /// One version of a certificate.

@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::store::record::{FieldTag, VersionRecord};
 use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{Engine, EngineShared, subject, who};
-use crate::{ChangeAction, CommittedChange};
+use crate::{ChangeAction, CommittedChange, VersionSubject};
 use base::log::event;
-use certificate::{Id, Seq, State, Version};
+use certificate::{Id, Seq, Version};
 
 impl Engine {
     /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.
@@ -44,10 +44,10 @@ fn committed(reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange,
                 Ok((record.state, record.stamp, action, who::decode(record.fields)?))
             })?;
             let (state, stamp, action, who) = found.ok_or_else(|| missing(id, version))??;
-            let about = if state == State::Deleted { version.before() } else { Some(version) };
-            let patient = about.map(|version| patient(reader, id, version)).transpose()?.flatten();
-            let at = stamp.milliseconds;
-            Ok(CommittedChange { seq, id, version, state, at, action, consent: None, who, patient })
+            let before = version.before().map(|before| subject(reader, id, before)).transpose()?.flatten();
+            let ChangePatients { patient, moved_from } = ChangePatients::of(subject(reader, id, version)?, before);
+            let (at, consent) = (stamp.milliseconds, None);
+            Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
         }
         ChangeKind::Consent(number) => {
             let (version, consent, stamp, who) = reader.consent_change(id, number, |record| {
@@ -55,23 +55,44 @@ fn committed(reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange,
             })?;
             let state = reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.state))?;
             let state = state.ok_or_else(|| missing(id, version))??;
-            let patient = patient(reader, id, version)?;
+            let ChangePatients { patient, moved_from } = ChangePatients::of(subject(reader, id, version)?, None);
             let (action, consent) = (ChangeAction::Consent, Some(consent));
             let at = stamp.milliseconds;
-            Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient })
+            Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
         }
     }
 }
 
-fn patient(reader: &StoreReader, id: Id, version: Version) -> Result<Option<String>, StoreError> {
-    Ok(reader.version(id, version, patient_of)?.transpose()?.flatten())
+/// Whom a change concerns: the patient of the version it made, and that of the version before, where the change moved it.
+#[derive(Default)]
+pub(super) struct ChangePatients {
+    pub patient: Option<String>,
+    pub moved_from: Option<VersionSubject>,
 }
 
-/// The registry's id of the patient that a stored version names.
-pub(super) fn patient_of(bytes: &[u8]) -> Result<Option<String>, StoreError> {
+impl ChangePatients {
+    /// `made` is the patient of the version that was made, `before` that of the one before. A deletion makes a version without any.
+    pub(super) fn of(made: Option<VersionSubject>, before: Option<VersionSubject>) -> ChangePatients {
+        match (made, before) {
+            (None, before) => ChangePatients { patient: before.map(|before| before.id), moved_from: None },
+            (Some(made), before) => {
+                let moved_from = before.filter(|before| before.id != made.id);
+                ChangePatients { patient: Some(made.id), moved_from }
+            }
+        }
+    }
+}
+
+/// The patient that a version is about, where the registry was asked for them.
+pub(super) fn subject(reader: &StoreReader, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
+    Ok(reader.version(id, version, subject_of)?.transpose()?.flatten())
+}
+
+/// The patient that a stored version names, as the registry knew them.
+pub(super) fn subject_of(bytes: &[u8]) -> Result<Option<VersionSubject>, StoreError> {
     let Some(field) = VersionRecord::read(bytes)?.fields.get(FieldTag::Subject)? else { return Ok(None) };
     let damaged = || StoreError::Damaged("the subject of a record is cut".into());
-    Ok(Some(subject::decode(field).ok_or_else(damaged)?.id))
+    subject::decode(field).map(Some).ok_or_else(damaged)
 }
 
 fn missing(id: Id, version: Version) -> StoreError {

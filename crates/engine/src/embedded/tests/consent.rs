@@ -275,8 +275,44 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     let actions: Vec<ChangeAction> = told.iter().map(|change| change.action).collect();
     assert_eq!(actions, EXPECTED);
     assert!(told.iter().enumerate().all(|(at, change)| change.seq.0 == at as u64 + 1));
-    assert!(told[..7].iter().all(|change| change.patient.as_deref() == Some("200")));
+    assert!(told[..7].iter().all(|change| change.patient.as_deref() == Some("200") && change.moved_from.is_none()));
     assert_eq!((told[0].who.clone(), told[3].consent, told[3].version.get()), (who, Some(CLOSED), 2));
     assert_eq!(fixture.engine.changes_for_audit(Seq(0), usize::MAX).unwrap(), told);
     assert_eq!(fixture.engine.changes_for_audit(Seq(2), 3).unwrap(), told[2..5]);
+}
+
+#[test]
+fn a_change_that_moves_a_draft_tells_of_both_patients_and_so_does_the_store_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = Arc::new(AtomicI64::new(1_736_676_000_000));
+    let told = Arc::new(Told::default());
+    let engine = Engine::open(EngineOptions { witness: Some(told.clone()), ..options(&folder, &now) }).unwrap();
+    let fixture = Fixture { folder, now, engine };
+    let subject = |id: &str| {
+        let identifiers = vec![("ni".to_owned(), format!("code of {id}"))];
+        Some(VersionSubject { id: id.to_owned(), version: "1".into(), identifiers })
+    };
+    let content = |trigger, patient: &str| {
+        let subject = subject(patient);
+        VersionContent { subject, ..content(trigger, State::Draft, &format!("Patient/{patient}")) }
+    };
+    let create = Write::Create { content: content(Trigger::Create, "200"), if_none_exist: None, rows: None };
+    let id = fixture.write(create).unwrap().id;
+    for patient in ["201", "201", "200"] {
+        let content = content(Trigger::Update, patient);
+        fixture.write(Write::Update { id, content, if_match: None, base: None, rows: None }).unwrap();
+    }
+    fixture.delete(id).unwrap();
+    let told = std::mem::take(&mut *told.0.lock().unwrap());
+    let patients: Vec<_> = told.iter().map(|told| (told.patient.clone().unwrap(), told.moved_from.clone())).collect();
+    let (one, other) = ("200".to_owned(), "201".to_owned());
+    let expected = [
+        (one.clone(), None),
+        (other.clone(), subject("200")),
+        (other, None),
+        (one.clone(), subject("201")),
+        (one, None),
+    ];
+    assert_eq!(patients, expected);
+    assert_eq!(fixture.engine.changes_for_audit(Seq(0), usize::MAX).unwrap(), told);
 }

@@ -7,6 +7,7 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::StoredConsent;
 use super::super::store::record::RecordFields;
 use super::super::store::{Batch, ChangeKind, ChangeRow, StoreError};
+use super::super::witnessed::ChangePatients;
 use super::decided::{By, NewestVersion};
 use super::{BatchNewest, Pending, SteppedWriter};
 use crate::{AcknowledgedChange, ChangeAction, CommittedChange};
@@ -50,10 +51,12 @@ impl SteppedWriter {
         pending.newest.insert(id, BatchNewest { version, state, made, row: Some(new.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new: Some(new), old });
         if self.shared.witness.is_some() {
-            let By { who, patient, .. } = by;
+            let By { who, patients, .. } = by;
+            let ChangePatients { patient, moved_from } = patients;
             let action = ChangeAction::Consent;
             let consent = Some(consent);
-            pending.told.push(CommittedChange { seq, id, version, state, at, action, consent, who, patient });
+            let told = CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from };
+            pending.told.push(told);
         }
         Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent })
     }

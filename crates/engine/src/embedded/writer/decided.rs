@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::pending::Made;
 use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::Numbered;
+use crate::embedded::witnessed::ChangePatients;
 use crate::{AcknowledgedChange, Actor, ChangeAction, RefusedChange, RowStanding, Write};
 use certificate::search::row::Row;
 use certificate::{Id, Stamp, State, Version};
@@ -50,5 +51,5 @@ pub(super) struct NewVersion {
 pub(super) struct By {
     pub action: ChangeAction,
     pub who: Actor,
-    pub patient: Option<String>,
+    pub patients: ChangePatients,
 }

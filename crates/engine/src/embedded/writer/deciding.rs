@@ -15,10 +15,10 @@ use crate::embedded::store::record::{RecordDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
 use crate::embedded::view::numbered;
-use crate::embedded::witnessed::patient_of;
+use crate::embedded::witnessed::{ChangePatients, subject_of};
 use crate::embedded::{AcknowledgedChange, RefusedChange, Write};
 use crate::limits::{CLASSES_MAX, ID_MAX};
-use crate::{ChangeAction, CommittedChange, RowStanding};
+use crate::{ChangeAction, CommittedChange, RowStanding, VersionSubject};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::term::{Field, Term, TermForm};
@@ -104,8 +104,8 @@ impl SteppedWriter {
             VersionDecision::Consent(consent) => {
                 let current = current.expect("only a stored certificate has a consent to change");
                 let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
-                let patient = self.patient(batch, id, current.version)?;
-                let by = By { action: ChangeAction::Consent, who, patient };
+                let subject = self.subject(batch, id, current.version)?;
+                let by = By { action: ChangeAction::Consent, who, patients: ChangePatients::of(subject, None) };
                 let said = ConsentChange { consent, fields: &draft.fields, by };
                 let now = match self.shared.now(pending.position.milliseconds) {
                     Ok(now) => now,
@@ -129,14 +129,11 @@ impl SteppedWriter {
                 },
             }
         }
-        let (row, who, patient) = match write {
+        let (row, who, subject) = match write {
             Write::Create { content, .. } | Write::Update { content, .. } => {
-                (Some(content.row), content.who, content.subject.map(|subject| subject.id))
+                (Some(content.row), content.who, content.subject)
             }
-            Write::Delete { who, .. } | Write::Consent { who, .. } => {
-                let deleted = current.as_ref().map(|current| self.patient(batch, id, current.version));
-                (None, who, deleted.transpose()?.flatten())
-            }
+            Write::Delete { who, .. } | Write::Consent { who, .. } => (None, who, None),
         };
         if let Some(row) = &row
             && self.shared.unique_number
@@ -161,7 +158,9 @@ impl SteppedWriter {
             pending.accepted = Some(stamp.milliseconds);
         }
         let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
-        let by = By { action: ChangeAction::of(version, state), who, patient };
+        let before = version.before().map(|before| self.subject(batch, id, before)).transpose()?.flatten();
+        let patients = ChangePatients::of(subject, before);
+        let by = By { action: ChangeAction::of(version, state), who, patients };
         self.store(batch, pending, NewVersion { id, version, at, stamp, state, row, old, by }, draft)?;
         Ok(Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent }))
     }
@@ -202,10 +201,12 @@ impl SteppedWriter {
         pending.newest.insert(id, BatchNewest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
         if self.shared.witness.is_some() {
-            let By { action, who, patient } = by;
+            let By { action, who, patients: ChangePatients { patient, moved_from } } = by;
             // Imported versions bring their time.
             let at = if action == ChangeAction::Import { stamp.milliseconds } else { at };
-            pending.told.push(CommittedChange { seq, id, version, state, at, action, consent: None, who, patient });
+            let consent = None;
+            let told = CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from };
+            pending.told.push(told);
         }
         Ok(())
     }
@@ -248,11 +249,11 @@ impl SteppedWriter {
     }
 
     /// The patient of a stored version, for the witness.
-    pub(super) fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, StoreError> {
+    fn subject(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
         if self.shared.witness.is_none() {
             return Ok(None);
         }
-        Ok(batch.version(id, version, patient_of)?.transpose()?.flatten())
+        Ok(batch.version(id, version, subject_of)?.transpose()?.flatten())
     }
 
     /// Whether the row's class is known or may become so.
@@ -309,8 +310,10 @@ impl SteppedWriter {
     /// Contract 3.9.
     pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), RefusedChange> {
         for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(TermForm::SystemCode)) {
-            if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
-                return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
+            if let Some((other, version)) =
+                self.with_term(pending, &number, None)?.into_iter().find(|(other, _)| *other != id)
+            {
+                return Err(RefusedChange::NumberInUse(other, version));
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::super::known_time::ChangeTime;
 use super::super::store::record::{RecordDraft, VersionRecord};
 use super::super::store::{Batch, StoreError};
+use super::super::witnessed::ChangePatients;
 use super::super::{Imported, ImportedVersion};
 use super::decided::{By, NewVersion};
 use super::deciding::classes_full;
@@ -63,7 +64,7 @@ impl SteppedWriter {
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Imported::Bad(classes_full().text(Language::English)));
         }
-        let by = By { action: ChangeAction::Import, who: Actor::default(), patient: None };
+        let by = By { action: ChangeAction::Import, who: Actor::default(), patients: ChangePatients::default() };
         self.store(batch, pending, NewVersion { id, version, at: now.at, stamp, state, row, old, by }, draft)?;
         Ok(Imported::Stored)
     }
