@@ -155,7 +155,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
             let born = (said % 3 > 0).then(|| (*said as i32, *said as i32 + 1));
             let links = if said % 4 == 0 { vec![id(200 + said % 8)] } else { vec![] };
             let facts = PatientFacts { is_active: said % 5 > 0, is_deceased: said % 11 == 0, born, identifiers, links };
-            let tail = format!("}},\"said\":\"{facts:?}\"}}").into_bytes();
+            let tail = format!("}},\"said\":{:?}}}", format!("{facts:?}")).into_bytes();
             let write = PatientWrite { id: Some(id(*number)), unless: None, alone: None, facts, tail };
             drop(engine.write_patients(vec![write]).blocking_recv());
         }
