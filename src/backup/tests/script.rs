@@ -162,7 +162,13 @@ fn take(engine: &Engine, step: &Step, now: i64) {
         Step::List { url, text } => {
             let key = ListKey { resource_type: "CodeSystem".into(), url: format!("https://fhir.ee/{url}") };
             let change = match text {
-                Some(text) => ListChange::Put(StoredList { key, at: now, text: format!("{{\"v\":{text}}}").into() }),
+                Some(text) => {
+                    let text = format!(
+                        r#"{{"resourceType":"CodeSystem","url":"{}","version":"{text}","status":"active","content":"fragment","concept":[{{"code":"a"}}]}}"#,
+                        key.url
+                    );
+                    ListChange::Put(StoredList { key, at: now, text: text.into() })
+                }
                 None => ListChange::Remove(key),
             };
             drop(engine.change_lists(vec![change]).blocking_recv());
