@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use crate::audit::ChainHead;
+use engine::limits::COPY_NEXT_ID_MAX;
 use engine::{FolderNames, FolderPurpose, KeptTime};
 
 /// Number of the form of archives. One with a higher number is refused.
@@ -103,12 +104,25 @@ impl ArchiveManifest {
         // Whoever counts on from them comes to no end of numbers.
         let numbers = [self.until, self.patients_until, self.next_id, self.next_patient_id, self.audit_until];
         let is_counted = numbers.iter().all(|number| i64::try_from(*number).is_ok());
+        // Whatever is restored must have ids to give.
+        let has_ids = [self.next_id, self.next_patient_id].iter().all(|next| *next <= COPY_NEXT_ID_MAX);
+        // Stores and epochs are told apart by them, and a check of a store wants their form.
+        let is_uuid = |text: &str| text.len() == 36 && uuid::Uuid::try_parse(text).is_ok();
+        let is_named = is_uuid(&self.store) && is_uuid(&self.epoch);
         let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
         let is_bound = self.base.is_some() || is_full;
         let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
         let has_head = self.audit_head.as_deref().is_none_or(|head| ChainHead::parse(head).is_some());
         let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
-        is_counted && is_ordered && is_bound && has_time && has_head && self.at >= 0 && resets.is_sorted()
+        is_counted
+            && has_ids
+            && is_named
+            && is_ordered
+            && is_bound
+            && has_time
+            && has_head
+            && self.at >= 0
+            && resets.is_sorted()
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -169,8 +183,8 @@ pub(super) fn sample() -> ArchiveManifest {
     ArchiveManifest {
         format,
         release,
-        store: "store".into(),
-        epoch: "epoch".into(),
+        store: "0b1f6f0e-5a51-4f1e-9a3e-6c7a2f1d0c01".into(),
+        epoch: "0b1f6f0e-5a51-4f1e-9a3e-6c7a2f1d0c02".into(),
         names: [("hcert_ns", "https://fhir.ee/hcert"), ("person_identifier_base", "https://example.ee/sid")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
@@ -216,6 +230,10 @@ mod tests {
             ArchiveManifest { patients_after: 3, base: Some(Digest::of(b"")), ..about.clone() },
             ArchiveManifest { audit_after: 1, ..about.clone() },
             ArchiveManifest { next_id: u64::MAX, ..about.clone() },
+            ArchiveManifest { next_id: COPY_NEXT_ID_MAX + 1, ..about.clone() },
+            ArchiveManifest { next_patient_id: COPY_NEXT_ID_MAX + 1, ..about.clone() },
+            ArchiveManifest { store: "../..".into(), ..about.clone() },
+            ArchiveManifest { epoch: String::new(), ..about.clone() },
             ArchiveManifest { audit_until: 1 << 63, ..about.clone() },
             ArchiveManifest { time: None, ..about.clone() },
             ArchiveManifest { audit_head: Some("7".into()), ..about.clone() },

@@ -4,10 +4,13 @@ use std::io::Read as _;
 
 use super::chain::Archive;
 use super::member::ArchiveMember;
-use super::{ArchiveProgress, read, take};
+use super::{ArchiveManifest, ArchiveProgress, read, take};
 use crate::audit::CopiedTrail;
-use certificate::Seq;
-use engine::CopyCheck;
+use crate::config::Config;
+use certificate::terminology::{Loaded, Terminology};
+use certificate::{Names, Seq};
+use engine::{CopyCheck, CopyOrder, StoreError, StoredList};
+use fhir::json;
 
 /// What was found in archives that are whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,29 +28,66 @@ pub struct Checked {
 /// # Errors
 /// What is wrong, with the name of the archive.
 pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(ArchiveProgress)) -> Result<Checked, String> {
+    let rows = if rows { RowsRead::All } else { RowsRead::None };
+    check_chain(chain, rows, report).map_err(|(_, problem)| problem)
+}
+
+/// Which rows are read.
+#[derive(Clone, Copy)]
+pub(super) enum RowsRead {
+    None,
+    /// Those of the first archives, up to a change: what a restore takes. It reads the audit trail itself.
+    Restored {
+        archives: usize,
+        to: Seq,
+    },
+    /// All, and the audit trail.
+    All,
+}
+
+/// As [`check`]; an error tells how many archives stand before the one that it is about. Rows are compared over the whole chain.
+pub(super) fn check_chain(
+    chain: &[Archive],
+    rows: RowsRead,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<Checked, (usize, String)> {
     let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
     let mut progress = ArchiveProgress { bytes_total: chain.iter().map(size).sum(), ..ArchiveProgress::default() };
+    let (read_to, to) = match rows {
+        RowsRead::None => (0, Seq(0)),
+        RowsRead::Restored { archives, to } => (archives, to),
+        RowsRead::All => (chain.len(), Seq(u64::MAX)),
+    };
+    let reads_trail = matches!(rows, RowsRead::All);
     let mut trail = CopiedTrail::default();
-    for archive in chain {
+    let first = chain.first().map(|archive| (Seq(archive.about.after), archive.about.patients_after));
+    let mut order = first.map(|(seq, patient_change)| CopyOrder::behind(seq, patient_change)).unwrap_or_default();
+    for (at, archive) in chain.iter().enumerate() {
+        let rows = at < read_to;
         trail.begin(archive.about.audit_after, archive.about.known_head());
-        let mut looked = ArchiveCheck::default();
+        let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to);
         let mut read_so_far = progress.bytes;
-        let whole = read::walk(&archive.path, &archive.keys, |about, member, content| {
+        let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             // A size that lies is told when the member ends before it.
             read_so_far = read_so_far.saturating_add(content.left());
-            if let (true, ArchiveMember::Audit(file)) = (rows, member) {
-                let mut bytes = Vec::new();
-                content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-                trail.file(file, &bytes);
-            } else if rows {
-                looked.member(about.after, about.patients_after, member, content.whole()?)?;
+            match member {
+                ArchiveMember::Audit(file) if reads_trail => {
+                    let mut bytes = Vec::new();
+                    content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+                    trail.file(file, &bytes);
+                }
+                ArchiveMember::Audit(_) => {}
+                _ if rows => looked.member(member, content.whole()?)?,
+                _ => {}
             }
             report(ArchiveProgress { bytes: read_so_far, ..progress });
             Ok(())
-        })?;
-        archive.expect_same(&whole)?;
+        });
+        let whole =
+            whole.and_then(|whole| archive.expect_same(&whole).map(|()| whole)).map_err(|problem| (at, problem))?;
         if rows {
-            looked.check_end(&whole.about).map_err(|problem| format!("{}: {problem}", archive.path.display()))?;
+            let ended = looked.end(&whole.about);
+            order = ended.map_err(|problem| (at, format!("{}: {problem}", archive.path.display())))?;
         }
         progress.changes += whole.about.until - whole.about.after;
         progress.patients += whole.about.patients_until - whole.about.patients_after;
@@ -55,43 +95,35 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(ArchiveProgre
         report(progress);
     }
     let ArchiveProgress { changes, patients, bytes, .. } = progress;
-    let trail = if rows { trail.finish() } else { Vec::new() };
+    let trail = if reads_trail { trail.finish() } else { Vec::new() };
     Ok(Checked { archives: chain.len(), changes, patients, bytes, trail })
 }
 
 /// What was seen of an archive.
-#[derive(Default)]
 struct ArchiveCheck {
     dictionaries: Vec<(u8, Vec<u8>)>,
+    lists: Vec<Loaded>,
+    to: Seq,
+    /// Where the archive before it ended, until its own rows come.
+    before: CopyOrder,
     rows: Option<CopyCheck>,
-    changes: Option<u64>,
-    patients: Option<u64>,
 }
 
 impl ArchiveCheck {
-    fn member(
-        &mut self,
-        after: u64,
-        patients_after: u64,
-        member: &ArchiveMember,
-        piece: Vec<u8>,
-    ) -> Result<(), String> {
-        let words = |problem: String| format!("{member}: {problem}");
+    fn new(before: CopyOrder, to: Seq) -> ArchiveCheck {
+        ArchiveCheck { dictionaries: Vec::new(), lists: Vec::new(), to, before, rows: None }
+    }
+
+    fn member(&mut self, member: &ArchiveMember, piece: Vec<u8>) -> Result<(), String> {
+        let words = |problem: StoreError| format!("{member}: {problem}");
         match member {
             ArchiveMember::Dictionary(number) => self.dictionaries.push((*number, piece)),
             ArchiveMember::List(_) => {
-                drop(take::read_list(&piece).ok_or_else(|| words("it is no code list".to_owned()))?);
+                let list = loaded(&piece).ok_or_else(|| format!("{member}: it is no code list"))?;
+                self.lists.push(list);
             }
-            ArchiveMember::Changes(_) => {
-                let last = self.changes.unwrap_or(after);
-                let checked = self.rows()?.changes(Seq(last), &piece);
-                self.changes = Some(checked.map_err(|error| words(error.to_string()))?.0);
-            }
-            ArchiveMember::Patients(_) => {
-                let last = self.patients.unwrap_or(patients_after);
-                let checked = self.rows()?.patients(last, &piece);
-                self.patients = Some(checked.map_err(|error| words(error.to_string()))?);
-            }
+            ArchiveMember::Changes(_) => self.rows()?.changes(&piece).map_err(words)?,
+            ArchiveMember::Patients(_) => self.rows()?.patients(&piece).map_err(words)?,
             ArchiveMember::About | ArchiveMember::Audit(_) | ArchiveMember::Manifest => {}
         }
         Ok(())
@@ -99,15 +131,34 @@ impl ArchiveCheck {
 
     fn rows(&mut self) -> Result<&mut CopyCheck, String> {
         if self.rows.is_none() {
-            self.rows = Some(CopyCheck::new(&self.dictionaries).map_err(|error| error.to_string())?);
+            let check = CopyCheck::new(&self.dictionaries, std::mem::take(&mut self.before), self.to);
+            self.rows = Some(check.map_err(|error| error.to_string())?);
         }
         Ok(self.rows.as_mut().expect("it was made above"))
     }
 
-    fn check_end(&self, about: &super::ArchiveManifest) -> Result<(), String> {
-        let ends = |found: Option<u64>, after: u64, until: u64| found.unwrap_or(after) == until;
-        let is_whole = ends(self.changes, about.after, about.until)
-            && ends(self.patients, about.patients_after, about.patients_until);
-        is_whole.then_some(()).ok_or_else(|| "it ends before its last change".to_owned())
+    /// Where the next archive goes on.
+    fn end(self, about: &ArchiveManifest) -> Result<CopyOrder, String> {
+        let names = Config::default().namespaces.pairs();
+        let names = names.into_iter().map(|(name, value)| (about.names.get(&name).cloned().unwrap_or(value), name));
+        let names: Vec<_> = names.map(|(value, name)| (name, value)).collect();
+        // A start with lists that cannot be used together ends at once. Decision 271.
+        if let Err(problems) = Terminology::new(&Names::new(String::new(), &names), false, &self.lists) {
+            return Err(format!("its code lists cannot be used together: {}", problems.join("; ")));
+        }
+        let order = match self.rows {
+            Some(rows) => rows.into_order(),
+            None => self.before,
+        };
+        let is_whole = order.seq() == Seq(about.until).min(self.to) && order.patient_change() == about.patients_until;
+        is_whole.then_some(order).ok_or_else(|| "it ends before its last change".to_owned())
     }
+}
+
+/// A code list that says the type and address it is kept under.
+fn loaded(piece: &[u8]) -> Option<Loaded> {
+    let StoredList { key, at, text } = take::read_list(piece)?;
+    let resource = json::parse(&text).ok()?.into_owned();
+    let says = |name: &str, value: &str| resource.text(name) == Some(value);
+    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(Loaded { resource, at })
 }

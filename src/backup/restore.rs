@@ -7,8 +7,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, up_to};
+use super::check::{RowsRead, check_chain};
 use super::member::ArchiveMember;
-use super::{ArchiveProgress, check, read, take};
+use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
@@ -26,8 +27,6 @@ pub struct RestoreOptions {
     pub to: Option<u64>,
     /// Ids that are left out, since the store that was copied may have given them after its last archive. Contract 9.2.
     pub id_gap: u64,
-    /// The archives were read to their last byte just now.
-    pub is_checked: bool,
 }
 
 /// What was restored.
@@ -63,9 +62,8 @@ pub fn restore(
     let next_id = given(|archive| archive.about.next_id);
     let next_patient_id = given(|archive| archive.about.next_patient_id);
     let needed = up_to(chain, wanted.to)?;
-    if !wanted.is_checked {
-        check(chain, false, report)?;
-    }
+    let to = Seq(wanted.to.unwrap_or(u64::MAX));
+    check_chain(chain, RowsRead::Restored { archives: needed.len(), to }, report).map_err(|(_, problem)| problem)?;
     let mark =
         RestoringMark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
     let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
@@ -74,6 +72,24 @@ pub fn restore(
     })?;
     mark.clear().map_err(|error| format!("{}: {error}", wanted.data.display()))?;
     Ok(restored)
+}
+
+/// Marks a folder again whose restore ended well and whose last step behind it did not, so that nobody takes it for a whole one.
+///
+/// # Errors
+/// The mark cannot be written.
+pub fn mark_unfinished(data: &Path) -> Result<(), String> {
+    let mark = || {
+        OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(data.join(RESTORING))?
+            .sync_all()?;
+        sync(data)
+    };
+    mark().map_err(|error: io::Error| format!("{}: {error}", data.join(RESTORING).display()))
 }
 
 /// Contract 1.1: a store keeps the names it was made with.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, chains, newest};
-use super::check::{Checked, check};
+use super::check::{Checked, RowsRead, check, check_chain};
 use super::sealing::ArchiveKeys;
 use super::{ArchiveProgress, folder};
+use certificate::Seq;
 
 /// What was found in a folder.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +80,17 @@ pub fn survey(path: &Path, keys: &ArchiveKeys, report: &mut dyn FnMut(ArchivePro
     };
     for chain in all.iter().filter(is_longest) {
         let damaged = chain.iter().enumerate().find_map(|(at, archive)| Some((at, reading.problem(archive)?)));
-        let (whole, problem) = damaged.map_or((chain.len(), None), |(at, problem)| (at, Some(problem)));
+        let (whole, problem) = match damaged {
+            Some((at, problem)) => (at, Some(problem)),
+            // Whether its archives follow from each other is seen by none of them alone.
+            None if chain.len() > 1 => {
+                let archives: Vec<Archive> = chain.iter().copied().cloned().collect();
+                let rows = RowsRead::Restored { archives: archives.len(), to: Seq(u64::MAX) };
+                let followed = check_chain(&archives, rows, &mut |_| {});
+                followed.err().map_or((chain.len(), None), |(at, problem)| (at, Some(problem)))
+            }
+            None => (1, None),
+        };
         // What stands behind a damaged one is read all the same.
         chain.iter().for_each(|archive| drop(reading.problem(archive)));
         let trail = chain.iter().flat_map(|archive| reading.trail(archive)).collect();

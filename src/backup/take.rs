@@ -11,7 +11,7 @@ use super::about::{ArchiveManifest, Base};
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail};
 use certificate::Seq;
-use engine::{CopyCheck, Engine, LogPiece, StoreError, StoreMoment, StoredList};
+use engine::{CopyCheck, CopyOrder, Engine, LogPiece, StoreError, StoreMoment, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -89,13 +89,14 @@ fn copy(
 ) -> Result<ArchiveManifest, String> {
     let moment = engine.moment().map_err(words)?;
     let about = about(&moment, &files()?, taking)?;
-    let StoreMoment { dictionaries, lists, .. } = moment;
+    let StoreMoment { dictionaries, lists, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
         ..ArchiveProgress::default()
     };
-    let check = CopyCheck::new(&dictionaries).map_err(words)?;
+    let check = CopyCheck::new(&dictionaries, CopyOrder::behind(Seq(about.after), about.patients_after), until)
+        .map_err(words)?;
     let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
     copying.bytes(ArchiveMember::About, &about.write())?;
     for (number, dictionary) in dictionaries {
@@ -105,11 +106,11 @@ fn copy(
         copying.bytes(ArchiveMember::List(number), &write_list(&list))?;
     }
     let changes = |after| engine.copy_changes(Seq(after), Seq(about.until));
-    let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.changes(Seq(after), bytes).map(drop);
+    let check = CopyCheck::changes;
     copying
         .pieces(about.after, about.until, ArchiveMember::Changes, (changes, check), |progress| &mut progress.changes)?;
     let patients = |after| engine.copy_patients(after, about.patients_until);
-    let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.patients(after, bytes).map(drop);
+    let check = CopyCheck::patients;
     copying.pieces(
         about.patients_after,
         about.patients_until,
@@ -202,7 +203,7 @@ impl Copying<'_> {
         member: fn(u64) -> ArchiveMember,
         (copy, check): (
             impl Fn(u64) -> Result<LogPiece, StoreError>,
-            impl Fn(&mut CopyCheck, u64, &[u8]) -> Result<(), StoreError>,
+            impl Fn(&mut CopyCheck, &[u8]) -> Result<(), StoreError>,
         ),
         counter: fn(&mut ArchiveProgress) -> &mut u64,
     ) -> Result<(), String> {
@@ -212,7 +213,7 @@ impl Copying<'_> {
             }
             let started = Instant::now();
             let piece = copy(after).map_err(words)?;
-            check(&mut self.check, after, &piece.bytes).map_err(words)?;
+            check(&mut self.check, &piece.bytes).map_err(words)?;
             let took = started.elapsed();
             after = piece.last;
             *counter(&mut self.progress) += piece.rows;

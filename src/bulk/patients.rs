@@ -10,6 +10,7 @@ use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{BulkEvent, BulkProgress, ImportOptions};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
+use crate::interaction::active_narratives;
 use crate::registry::person;
 use certificate::{Id, IdentifierSystems};
 use engine::{Engine, PatientWrite, PatientWritten, RefusedChange, StoreError, StoredPatient};
@@ -144,7 +145,11 @@ impl PatientsRun<'_> {
 
 fn patient(line: &[u8], systems: &IdentifierSystems) -> Result<PatientWrite, String> {
     let mut patient = json::parse(line).map_err(words)?;
-    person::read(&mut patient, systems).map_err(|error| error.to_string())
+    let write = person::read(&mut patient, systems).map_err(|error| error.to_string())?;
+    match active_narratives(&patient) {
+        active if active.is_empty() => Ok(write),
+        active => Err(words(active.into())),
+    }
 }
 
 /// What a list tells.

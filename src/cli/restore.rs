@@ -225,13 +225,8 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
     })
 }
 
-/// The archives to restore, in their order, and whether they were read to their last byte.
-fn chain(
-    archives: &[PathBuf],
-    to: Option<u64>,
-    keys: &ArchiveKeys,
-    bars: &mut Bars,
-) -> Result<(Vec<Archive>, bool), String> {
+/// The archives to restore, in their order.
+fn chain(archives: &[PathBuf], to: Option<u64>, keys: &ArchiveKeys, bars: &mut Bars) -> Result<Vec<Archive>, String> {
     match archives {
         [folder] if folder.is_dir() => {
             let mut told = Vec::new();
@@ -240,11 +235,11 @@ fn chain(
             });
             bars.finish();
             told.iter().for_each(note);
-            Ok((chain?, true))
+            chain
         }
         named => {
             let looked = named.iter().map(|path| Archive::look(path, keys)).collect::<Result<_, _>>()?;
-            Ok((backup::in_order(looked)?, false))
+            backup::in_order(looked)
         }
     }
 }
@@ -258,7 +253,7 @@ fn restored(
     json: bool,
 ) -> Result<(String, Vec<String>), String> {
     let mut bars = Bars::new();
-    let (chain, is_checked) = chain(archives, to, keys, &mut bars)?;
+    let chain = chain(archives, to, keys, &mut bars)?;
     let chain = chain.as_slice();
     let wanted = RestoreOptions {
         data: config.storage.data.clone(),
@@ -266,12 +261,15 @@ fn restored(
         names: config.namespaces.pairs(),
         to,
         id_gap: config.backup.id_gap,
-        is_checked,
     };
     let restored = backup::restore(chain, &wanted, &mut |progress| bars.show(progress));
     bars.finish();
     let restored = restored?;
-    write_down(chain, &restored, config)?;
+    write_down(chain, &restored, config).map_err(|problem| {
+        let data = &config.storage.data;
+        let marked = backup::mark_unfinished(data).map_or_else(|problem| format!("\n{problem}"), |()| String::new());
+        format!("{problem}\n{} holds what was restored so far; empty it before the next try{marked}", data.display())
+    })?;
     let Restored { epoch, until, patients_until, next_id, archives, trail } = restored;
     let data = &config.storage.data;
     let told = match json {

@@ -151,7 +151,13 @@ impl Lists {
 
 fn stored(engine: &Engine) -> Result<Vec<Loaded>, String> {
     let lists = engine.lists().map_err(|error| error.to_string())?;
-    Ok(lists.iter().map(|list| Loaded { resource: json::parse_stored(&list.text).into_owned(), at: list.at }).collect())
+    let read = |list: &StoredList| {
+        let resource = json::parse(&list.text).map(Json::into_owned);
+        let resource =
+            resource.map_err(|_| format!("{} {} in the store is not JSON", list.key.resource_type, list.key.url));
+        Ok(Loaded { resource: resource?, at: list.at })
+    };
+    lists.iter().map(read).collect()
 }
 
 fn key(resource: &Json) -> ListKey {

@@ -53,7 +53,7 @@ pub use lists::{ListLine, Lists};
 pub use named::{PatientsOf, names_of_person, subjects};
 pub use policy::{Policy, TokenPolicy};
 pub use pool::Pool;
-pub use prepare::{PreparedCertificate, UpdateBase, certificate_of_import, new_certificate, sound};
+pub use prepare::{PreparedCertificate, UpdateBase, active_narratives, certificate_of_import, new_certificate, sound};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{Rulebook, Standard};
 pub use service::{Service, ServiceSettings};

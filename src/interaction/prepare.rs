@@ -274,6 +274,37 @@ fn tail(certificate: &Object, source: Option<JsonSource>, changed: Option<&str>)
     copied.unwrap_or_else(|| head::tail(certificate))
 }
 
+/// What is wrong with the narratives of a resource, with those of its sections and of what it contains. Whatever is stored is served as it
+/// is, so that nothing else of an import is judged, but this is. Contract 8.2; Decision 272.
+pub fn active_narratives(resource: &Json) -> Vec<Issue> {
+    fn collect(json: &Json, at: &str, found: &mut Vec<Issue>) {
+        match json {
+            Json::Array(items) => {
+                items.iter().enumerate().for_each(|(number, item)| collect(item, &format!("{at}[{number}]"), found));
+            }
+            Json::Object(object) => {
+                for (name, value) in &object.0 {
+                    let path = format!("{at}.{name}");
+                    match value {
+                        // No other text of R5 is called so: `Narrative.div` it is.
+                        Json::String(div) if name == "div" => {
+                            let problems = fhir::narrative::problems(div).into_iter();
+                            found.extend(problems.map(|problem| {
+                                Issue::new(Hcert::NarrativeWrong).with("problem", problem.to_string()).at(path.clone())
+                            }));
+                        }
+                        value => collect(value, &path, found),
+                    }
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(resource, resource.text("resourceType").unwrap_or_default(), &mut found);
+    found
+}
+
 /// Reads a version of an import: any status is right, and the service's own sections stay.
 pub fn certificate_of_import(
     json: &mut Json,
@@ -289,6 +320,11 @@ pub fn certificate_of_import(
     if let Some(issue) = check_terms(&row, ROW_TERMS_MAX + REASON_TERMS) {
         return Err(issue.into());
     }
+    let active = active_narratives(json);
+    if !active.is_empty() {
+        return Err(active.into());
+    }
+    let Json::Object(object) = json else { return Err(Hcert::ElementTypeWrong.into()) };
     Ok(PreparedCertificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
@@ -477,6 +513,26 @@ mod tests {
         for other in ["https://proxy.example.ee/fhirx/Patient/200", "https://proxy.example.ee/fhir/"] {
             let body = example((r#""reference": "Patient/200""#, &format!(r#""reference": "{other}""#)));
             assert_eq!(told(&body), [(Hcert::SubjectUnknowable, "Composition.subject[0]".to_owned())]);
+        }
+    }
+
+    /// What was seen: an import stored scripts that a POST refuses, and they were served as they were.
+    #[test]
+    fn an_import_takes_no_narrative_that_runs_and_judges_nothing_else_of_it() {
+        let certificate = |div: &str| {
+            let text = String::from_utf8(include_bytes!("../../examples/driver-final.json").to_vec()).unwrap();
+            let mut json = json::parse(text.as_bytes()).unwrap().into_owned();
+            let div = format!("<div xmlns=\"http://www.w3.org/1999/xhtml\">{div}</div>");
+            let narrative = Json::object([("status", Json::string("generated")), ("div", Json::string(div))]);
+            let Json::Object(object) = &mut json else { panic!("an example is an object") };
+            object.set("text", narrative);
+            certificate_of_import(&mut json, None, &NAMES).map(drop)
+        };
+        assert!(certificate("<p>Sobib</p>").is_ok());
+        for active in ["<script>alert(1)</script>", "<p onclick=\"x\">a</p>", "<a href=\"javascript:x\">a</a>"] {
+            let refused = certificate(active).unwrap_err();
+            assert_eq!(refused.leading(), Hcert::NarrativeWrong, "{active}");
+            assert_eq!(refused.issues()[0].expression(), ["Composition.text.div"]);
         }
     }
 }

@@ -28,6 +28,7 @@ use fhir::json::Json;
 pub use file::read as read_file;
 pub use membership::{Certainty, Membership};
 pub use term::ESTONIAN;
+use value_set::ComposedSet;
 pub use value_set::ValueSet;
 
 /// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
@@ -135,7 +136,7 @@ impl Terminology {
 
     /// What only all lists together show: imports that lead nowhere, and too much of everything.
     fn problems_together(&mut self) -> Vec<String> {
-        let mut problems = value_set::resolve(&mut self.value_sets);
+        let mut problems = value_set::resolve(&mut self.value_sets, &self.code_systems);
         let lists = self.code_systems.len() + self.value_sets.len();
         if lists > TERMINOLOGY_LISTS_MAX {
             problems.push(format!("there would be {lists} lists; {TERMINOLOGY_LISTS_MAX} are allowed"));
@@ -168,10 +169,15 @@ impl Terminology {
     /// # Errors
     /// Every reason why it cannot be expanded here.
     pub fn supplied(&self, resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
-        let set = ValueSet::supplied(resource)?;
+        let mut set = ValueSet::supplied(resource)?;
         let missing = set.imports().filter(|url| self.value_set(url).is_none());
         let missing: Vec<String> = missing.map(|url| format!("it imports {url}, which is not at hand")).collect();
-        if missing.is_empty() { Ok(set) } else { Err(missing) }
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        let imported = |url: &str| self.value_sets.get(url).map(|set| &set.composed);
+        set.composed = ComposedSet::of(&set, &self.code_systems, imported);
+        Ok(set)
     }
 
     /// All lists of one resource type (`CodeSystem`, `ValueSet`), by address.

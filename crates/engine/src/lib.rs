@@ -26,8 +26,8 @@ pub use clock::{
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, KeptTime, LogPiece, RestoreEnd, StoreMoment};
 pub use embedded::{
-    CommitFloor, CopyCheck, Engine, EngineOptions, ImportBatch, MemoryLog, Packed, PlannedSearch, RESTORING, Salvage,
-    Salvaged, SearchError, StoreError, StoreRestore, expect_unused,
+    CommitFloor, CopyCheck, CopyOrder, Engine, EngineOptions, ImportBatch, MemoryLog, Packed, PlannedSearch, RESTORING,
+    Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused,
 };
 pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
 pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};

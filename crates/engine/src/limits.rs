@@ -6,6 +6,10 @@ pub const ID_MAX: u64 = (1 << 53) - 1;
 /// Largest id an import may bring: it leaves 2^32 ids to creates. Only the id that the next create would take may be larger. Contract 9.3.
 pub const IMPORT_ID_MAX: u64 = ID_MAX - (1 << 32);
 
+/// Largest next id that an archive may tell. Behind it lie 2^31 ids, which no store has given; the largest `backup.id_gap` fits there
+/// too, so that whatever is restored can go on. Decision 270.
+pub const COPY_NEXT_ID_MAX: u64 = ID_MAX - (1 << 31);
+
 /// How far the clock may be behind the newest time stamp before changes are refused, in milliseconds. Contract 10.4.
 pub const CLOCK_BEHIND_MS_MAX: i64 = 60 * 1_000;
 

@@ -284,3 +284,37 @@ fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_
         assert_eq!((restored.trail, engine.seq()), (written.trail, place.engine.seq()));
     }
 }
+
+/// What was seen: one list that imports itself came in by an archive, and the service never started again.
+#[test]
+fn an_archive_with_code_lists_that_cannot_be_used_together_is_refused_before_anything_is_written() {
+    let place = Place::with_history(20);
+    let url = "https://fhir.ee/ValueSet/z0";
+    let text = format!(
+        r#"{{"resourceType":"ValueSet","url":"{url}","status":"active","compose":{{"include":[{{"valueSet":["{url}"]}}]}}}}"#
+    );
+    let key = engine::ListKey { resource_type: "ValueSet".into(), url: url.into() };
+    let list = engine::StoredList { key, at: NOON, text: text.into_bytes() };
+    place.engine.change_lists(vec![engine::ListChange::Put(list)]).blocking_recv().unwrap().unwrap();
+    let archive = place.full("a.tar");
+    let told = check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap_err();
+    assert!(told.contains("cannot be used together") && told.contains(url), "{told}");
+    let refused = place.try_restore(&[archive], "restored", None).unwrap_err();
+    assert!(refused.contains(url) && !place.path("restored").exists(), "{refused}");
+}
+
+/// What was seen: archives whose head said such things were whole; a store made of one gave no id to anybody, or was damaged for `verify`.
+#[test]
+fn a_head_that_leaves_no_ids_or_names_no_store_is_refused() {
+    let place = Place::with_history(20);
+    let edits = [
+        ("next-id", json!((1_u64 << 53) - 5)),
+        ("next-patient-id", json!(i64::MAX)),
+        ("store", json!("../..")),
+        ("epoch", json!("x")),
+    ];
+    for (name, value) in edits {
+        let path = place.edited("odd.tar", &|about| about[name] = value.clone());
+        assert!(Archive::look(&path, &ArchiveKeys::default()).unwrap_err().contains("no sense"), "{name}");
+    }
+}

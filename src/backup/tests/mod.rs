@@ -133,14 +133,7 @@ impl Place {
     }
 
     fn wanted(&self, name: &str, to: Option<u64>) -> RestoreOptions {
-        RestoreOptions {
-            data: self.path(name),
-            cache_bytes: 8 << 20,
-            names: names(),
-            to,
-            id_gap: 1_000,
-            is_checked: false,
-        }
+        RestoreOptions { data: self.path(name), cache_bytes: 8 << 20, names: names(), to, id_gap: 1_000 }
     }
 
     /// Restores into a folder of that name and opens it.

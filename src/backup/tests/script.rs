@@ -155,14 +155,20 @@ fn take(engine: &Engine, step: &Step, now: i64) {
             let born = (said % 3 > 0).then(|| (*said as i32, *said as i32 + 1));
             let links = if said % 4 == 0 { vec![id(200 + said % 8)] } else { vec![] };
             let facts = PatientFacts { is_active: said % 5 > 0, is_deceased: said % 11 == 0, born, identifiers, links };
-            let tail = format!("}},\"said\":\"{facts:?}\"}}").into_bytes();
+            let tail = format!("}},\"said\":{:?}}}", format!("{facts:?}")).into_bytes();
             let write = PatientWrite { id: Some(id(*number)), unless: None, alone: None, facts, tail };
             drop(engine.write_patients(vec![write]).blocking_recv());
         }
         Step::List { url, text } => {
             let key = ListKey { resource_type: "CodeSystem".into(), url: format!("https://fhir.ee/{url}") };
             let change = match text {
-                Some(text) => ListChange::Put(StoredList { key, at: now, text: format!("{{\"v\":{text}}}").into() }),
+                Some(text) => {
+                    let text = format!(
+                        r#"{{"resourceType":"CodeSystem","url":"{}","version":"{text}","status":"active","content":"fragment","concept":[{{"code":"a"}}]}}"#,
+                        key.url
+                    );
+                    ListChange::Put(StoredList { key, at: now, text: text.into() })
+                }
                 None => ListChange::Remove(key),
             };
             drop(engine.change_lists(vec![change]).blocking_recv());

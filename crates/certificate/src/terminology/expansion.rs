@@ -86,7 +86,7 @@ impl Terminology {
     /// The address of a code system that belongs to it as a whole and is not at hand.
     pub fn expand<'t>(&'t self, set: &'t ValueSet) -> Result<Vec<Coded<'t>>, &'t str> {
         let mut found = Vec::new();
-        self.candidates(set, &mut found)?;
+        self.candidates(set, &mut found, &mut HashSet::new())?;
         let mut seen = HashSet::new();
         found.retain(|coded: &Coded| {
             let certain = self.member(set, Some(coded.system), coded.code(), Certainty::Claim) == Membership::Member;
@@ -97,30 +97,22 @@ impl Terminology {
 
     /// Whether a value set may hold more codes than are known.
     pub fn is_open(&self, set: &ValueSet) -> bool {
-        let is_partial = |url: &str| self.code_systems.get(url).is_none_or(|own| !own.about.is_complete);
-        !set.about.is_complete
-            || set.include.iter().any(|part| {
-                let whole = part.concepts.is_none().then_some(part.system.as_deref()).flatten();
-                let imported = part.imports.iter().filter_map(|url| self.value_sets.get(url));
-                whole.is_some_and(is_partial) || imported.into_iter().any(|imported| self.is_open(imported))
-            })
+        set.composed.is_open
     }
 
-    /// Codes that an expansion looks at.
+    /// Codes that an expansion looks at, each as often as it is met.
     pub fn size_of(&self, set: &ValueSet) -> usize {
-        let part = |part: &Include| match (&part.system, &part.concepts) {
-            (_, Some(listed)) => listed.all.len(),
-            (Some(system), None) => self.code_systems.get(system).map_or(0, |own| own.concepts().len()),
-            (None, None) => {
-                let imported = part.imports.first().and_then(|url| self.value_sets.get(url));
-                imported.map_or(0, |imported| self.size_of(imported))
-            }
-        };
-        set.include.iter().map(part).sum()
+        set.composed.size
     }
 
     /// More codes than belong to it: those that exclusions and further conditions leave out are still among them.
-    fn candidates<'t>(&'t self, set: &'t ValueSet, found: &mut Vec<Coded<'t>>) -> Result<(), &'t str> {
+    /// An imported value set is looked at once, however many import it.
+    fn candidates<'t>(
+        &'t self,
+        set: &'t ValueSet,
+        found: &mut Vec<Coded<'t>>,
+        met: &mut HashSet<&'t str>,
+    ) -> Result<(), &'t str> {
         for Include { system, concepts, imports } in &set.include {
             match (system, concepts) {
                 (Some(system), Some(listed)) => found.extend(listed.all.iter().map(|concept| {
@@ -135,8 +127,10 @@ impl Terminology {
                 }
                 // What is in all of the imported value sets is in the first of them.
                 (None, _) => {
-                    if let Some(imported) = imports.first().and_then(|url| self.value_sets.get(url)) {
-                        self.candidates(imported, found)?;
+                    if let Some(imported) = imports.first().and_then(|url| self.value_sets.get(url))
+                        && met.insert(&imported.about.url)
+                    {
+                        self.candidates(imported, found, met)?;
                     }
                 }
             }
@@ -150,7 +144,7 @@ impl Terminology {
         let Some(set) = self.value_set(value_set) else { return String::new() };
         let codes = self.expand(set).unwrap_or_default();
         let mut words = String::from(if self.is_open(set) { "known here are: " } else { "allowed are: " });
-        for (number, system) in set.systems.iter().enumerate() {
+        for (number, system) in set.composed.systems.iter().enumerate() {
             let _ = write!(words, "{}{system}", if number == 0 { "" } else { "; " });
             let of_system = codes.iter().take(ALLOWED_CODES_MAX).filter(|coded| coded.system == system);
             for (number, coded) in of_system.enumerate() {

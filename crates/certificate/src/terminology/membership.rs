@@ -1,5 +1,7 @@
 //! Whether a code belongs to a value set, as far as the lists at hand tell. Contract 8.3.
 
+use std::collections::HashMap;
+
 use super::value_set::{Include, ValueSet};
 use super::{ListHeader, Terminology};
 
@@ -62,7 +64,7 @@ impl Terminology {
         };
         match system {
             Some(system) => of(system),
-            None => set.systems.iter().map(|system| of(system)).max().unwrap_or(Membership::NotMember),
+            None => set.composed.systems.iter().map(|system| of(system)).max().unwrap_or(Membership::NotMember),
         }
     }
 
@@ -77,35 +79,64 @@ impl Terminology {
     }
 
     fn holds(&self, set: &ValueSet, system: &str, code: &str, certainty: Certainty) -> Membership {
-        let any = |parts: &[Include], is_open: bool| {
-            let mut best = Membership::NotMember;
-            for part in parts {
-                best = best.max(self.part(part, is_open, system, code, certainty));
-                if best == Membership::Member {
-                    break;
-                }
+        MembershipQuery { terminology: self, system, code, certainty, known: HashMap::new() }.holds(set)
+    }
+}
+
+/// One code, looked for in value sets: what was found of an imported one is remembered, so that each is looked at once however many
+/// import it.
+struct MembershipQuery<'q> {
+    terminology: &'q Terminology,
+    system: &'q str,
+    code: &'q str,
+    certainty: Certainty,
+    known: HashMap<&'q str, Membership>,
+}
+
+impl<'q> MembershipQuery<'q> {
+    fn holds(&mut self, set: &'q ValueSet) -> Membership {
+        let included = self.any(&set.include, !self.certainty.of(&set.about));
+        included.min(self.any(&set.exclude, false).not())
+    }
+
+    fn any(&mut self, parts: &'q [Include], is_open: bool) -> Membership {
+        let mut best = Membership::NotMember;
+        for part in parts {
+            best = best.max(self.part(part, is_open));
+            if best == Membership::Member {
+                break;
             }
-            best
-        };
-        let included = any(&set.include, !certainty.of(&set.about));
-        included.min(any(&set.exclude, false).not())
+        }
+        best
     }
 
     /// `is_open`: the codes that the part lists are not all of them.
-    fn part(&self, part: &Include, is_open: bool, system: &str, code: &str, certainty: Certainty) -> Membership {
-        let own = match (&part.system, &part.concepts) {
+    fn part(&mut self, part: &'q Include, is_open: bool) -> Membership {
+        let MembershipQuery { terminology, system, code, certainty, .. } = *self;
+        let mut found = match (&part.system, &part.concepts) {
             (None, _) => Membership::Member,
             (Some(own), _) if own != system => Membership::NotMember,
-            (Some(_), None) => self.member_of_system(system, code, certainty),
+            (Some(_), None) => terminology.member_of_system(system, code, certainty),
             (Some(_), Some(listed)) if listed.find(code).is_some() => Membership::Member,
             (Some(_), Some(_)) if !is_open => Membership::NotMember,
             // The list may lack a code of the system, but none that the system does not have.
-            (Some(_), Some(_)) => self.member_of_system(system, code, certainty).min(Membership::Unknown),
+            (Some(_), Some(_)) => terminology.member_of_system(system, code, certainty).min(Membership::Unknown),
         };
-        let imported = part.imports.iter().map(|url| match self.value_sets.get(url) {
-            Some(set) => self.holds(set, system, code, certainty),
-            None => Membership::Unknown,
-        });
-        imported.fold(own, Membership::min)
+        for url in &part.imports {
+            if found == Membership::NotMember {
+                break;
+            }
+            found = found.min(self.imported(url));
+        }
+        found
+    }
+
+    fn imported(&mut self, url: &'q str) -> Membership {
+        if let Some(known) = self.known.get(url) {
+            return *known;
+        }
+        let found = self.terminology.value_sets.get(url).map_or(Membership::Unknown, |set| self.holds(set));
+        self.known.insert(url, found);
+        found
     }
 }

@@ -244,6 +244,30 @@ fn value_sets_import_each_other_as_deep_as_is_allowed_and_no_deeper() {
     assert!(Terminology::new(&Names::default(), false, &loaded(&chain(TERMINOLOGY_IMPORTS_MAX + 1))).is_err());
 }
 
+/// What was seen: 140 small value sets in 7 levels, each importing all of the level below, kept the service from ever starting.
+#[test]
+fn value_sets_that_import_each_other_many_times_are_put_together_in_a_moment() {
+    let at = |level: usize, number: usize| format!("urn:l{level}-{number}");
+    let set = |level: usize, number: usize| {
+        let include = match level {
+            6 => r#"{"system":"urn:s","concept":[{"code":"a"},{"code":"b"}]}"#.to_owned(),
+            _ => {
+                let import = |below| format!(r#"{{"valueSet":["{}"]}}"#, at(level + 1, below));
+                (0..20).map(import).collect::<Vec<_>>().join(",")
+            }
+        };
+        value_set(&at(level, number), false, &format!(r#"{{"include":[{include}]}}"#))
+    };
+    let sets: Vec<String> =
+        (0..7).flat_map(|level| (0..20).map(move |number| (level, number))).map(|(l, n)| set(l, n)).collect();
+    let terminology = Terminology::new(&Names::default(), false, &loaded(&sets)).unwrap();
+    let top = terminology.value_set("urn:l0-0").unwrap();
+    assert_eq!(terminology.expand(top).unwrap().len(), 2);
+    assert!(!terminology.is_open(top));
+    assert_eq!(terminology.member(top, None, "c", Certainty::Claim), Membership::NotMember);
+    assert!(terminology.size_of(top) > 100_000_000);
+}
+
 #[test]
 fn all_lists_together_are_bounded() {
     let codes: Vec<String> = (0..TERMINOLOGY_CONCEPTS_MAX).map(|number| number.to_string()).collect();

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::about::{ListHeader, ListOrigin, ListPlace};
 use super::canonical::without_version;
+use super::code_system::CodeSystem;
 use super::concept::Concepts;
 use fhir::json::Json;
 
@@ -16,8 +17,48 @@ pub struct ValueSet {
     pub about: ListHeader,
     pub(super) include: Vec<Include>,
     pub(super) exclude: Vec<Include>,
+    /// What it is together with the value sets it imports.
+    pub(super) composed: ComposedSet,
+}
+
+/// What a value set is together with those it imports; found once, when lists are put together.
+#[derive(Debug, Default)]
+pub(super) struct ComposedSet {
     /// Every code system it takes codes of, itself or by import.
-    pub(super) systems: BTreeSet<String>,
+    pub systems: BTreeSet<String>,
+    /// It may hold more codes than are known.
+    pub is_open: bool,
+    /// Codes that an expansion looks at, each as often as it is met.
+    pub size: usize,
+}
+
+impl ComposedSet {
+    /// `imported` knows the value sets that this one imports.
+    pub(super) fn of<'k>(
+        set: &ValueSet,
+        code_systems: &HashMap<String, CodeSystem>,
+        imported: impl Fn(&str) -> Option<&'k ComposedSet>,
+    ) -> ComposedSet {
+        let is_partial = |url: &str| code_systems.get(url).is_none_or(|own| !own.about.is_complete);
+        let mut composed = ComposedSet { is_open: !set.about.is_complete, ..ComposedSet::default() };
+        for import in set.imports().filter_map(&imported) {
+            composed.systems.extend(import.systems.iter().cloned());
+        }
+        for part in &set.include {
+            composed.systems.extend(part.system.clone());
+            let whole = part.concepts.is_none().then_some(part.system.as_deref()).flatten();
+            composed.is_open |= whole.is_some_and(is_partial)
+                || part.imports.iter().filter_map(|url| imported(url)).any(|import| import.is_open);
+            let size = match (&part.system, &part.concepts) {
+                (_, Some(listed)) => listed.all.len(),
+                (Some(system), None) => code_systems.get(system).map_or(0, |own| own.concepts().len()),
+                // What is in all of the imported value sets is in the first of them.
+                (None, None) => part.imports.first().and_then(|url| imported(url)).map_or(0, |import| import.size),
+            };
+            composed.size = composed.size.saturating_add(size);
+        }
+        composed
+    }
 }
 
 /// What one `include` or `exclude` names: codes that are in the system, in the list and in every imported value set.
@@ -70,7 +111,7 @@ impl ValueSet {
         // A value set that is known only in part says so by `experimental`.
         let is_complete = resource.get("experimental") != Some(&Json::Bool(true));
         let about = ListHeader::new("ValueSet", resource, place, is_complete);
-        Ok(ValueSet { about, include, exclude, systems: BTreeSet::new() })
+        Ok(ValueSet { about, include, exclude, composed: ComposedSet::default() })
     }
 
     pub(super) fn concepts_count(&self) -> usize {
@@ -108,36 +149,43 @@ impl Include {
     }
 }
 
-/// Finds the code systems of every value set. Tells imports that lead nowhere or too far.
-pub(super) fn resolve(value_sets: &mut HashMap<String, ValueSet>) -> Vec<String> {
-    let mut problems = Vec::new();
-    let mut found = Vec::new();
-    for url in value_sets.keys() {
-        let mut systems = BTreeSet::new();
-        match systems_of(value_sets, url, 0, &mut systems) {
-            Ok(()) => found.push((url.clone(), systems)),
-            Err(problem) => problems.push(format!("ValueSet {url}: {problem}")),
-        }
+/// Finds what every value set is together with those it imports, each once: those that import nothing first, then those whose imports are
+/// all known. So it takes as many steps as there are imports, however they are composed. Tells imports that lead nowhere or too far.
+pub(super) fn resolve(
+    value_sets: &mut HashMap<String, ValueSet>,
+    code_systems: &HashMap<String, CodeSystem>,
+) -> Vec<String> {
+    let mut left: Vec<String> = value_sets.keys().cloned().collect();
+    let mut known: HashMap<String, ComposedSet> = HashMap::new();
+    for _ in 0..=TERMINOLOGY_IMPORTS_MAX {
+        let is_ready = |url: &String| value_sets[url].imports().all(|import| known.contains_key(import));
+        let (ready, later): (Vec<String>, Vec<String>) = left.into_iter().partition(is_ready);
+        let composed: Vec<_> = ready
+            .into_iter()
+            .map(|url| {
+                let composed = ComposedSet::of(&value_sets[&url], code_systems, |import| known.get(import));
+                (url, composed)
+            })
+            .collect();
+        known.extend(composed);
+        left = later;
     }
-    for (url, systems) in found {
-        if let Some(set) = value_sets.get_mut(&url) {
-            set.systems = systems;
-        }
-    }
+    let problem = |url: &String| {
+        let missing = value_sets[url].imports().find(|import| !value_sets.contains_key(*import));
+        let why = match missing {
+            Some(missing) => format!("it imports {missing}, which is not at hand"),
+            None => format!(
+                "its imports lead in a circle, further than {TERMINOLOGY_IMPORTS_MAX} value sets, or to one that is not at hand"
+            ),
+        };
+        format!("ValueSet {url}: {why}")
+    };
+    let mut problems: Vec<String> = left.iter().map(problem).collect();
     problems.sort();
-    problems
-}
-
-fn systems_of(
-    value_sets: &HashMap<String, ValueSet>,
-    url: &str,
-    depth: usize,
-    systems: &mut BTreeSet<String>,
-) -> Result<(), String> {
-    if depth > TERMINOLOGY_IMPORTS_MAX {
-        return Err(format!("its imports lead in a circle, or further than {TERMINOLOGY_IMPORTS_MAX} value sets"));
+    for (url, composed) in known {
+        if let Some(set) = value_sets.get_mut(&url) {
+            set.composed = composed;
+        }
     }
-    let set = value_sets.get(url).ok_or_else(|| format!("it imports {url}, which is not at hand"))?;
-    systems.extend(set.include.iter().filter_map(|part| part.system.clone()));
-    set.imports().try_for_each(|import| systems_of(value_sets, import, depth + 1, systems))
+    problems
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::Engine;
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::StoredConsent as ConsentRecord;
 use super::store::copy::{self, CopiedChange};
@@ -11,10 +10,12 @@ use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
 use super::store::row;
 use super::store::{ChangeKind, StoreError};
+use super::{Engine, patients};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::{KeptTime, LogPiece, StoreMoment};
 use certificate::search::row::Row;
-use certificate::{Seq, State};
+use certificate::{Id, Seq, State, Version, head};
+use fhir::json::{self, Json};
 
 impl Engine {
     /// The newest moment, read in one short transaction.
@@ -62,58 +63,182 @@ impl Engine {
 /// Reads copied pieces without storing them: every row whole, in its place and behind the one before.
 pub struct CopyCheck {
     dictionaries: HashMap<u8, Dictionary>,
+    order: CopyOrder,
+    /// What lies behind this change is passed over, as a restore up to it does.
+    to: Seq,
     raw: Vec<u8>,
 }
 
 impl CopyCheck {
+    /// A check that goes on behind what was read in `order`, up to a change.
+    ///
     /// # Errors
     /// A dictionary cannot be used.
-    pub fn new(dictionaries: &[(u8, Vec<u8>)]) -> Result<CopyCheck, StoreError> {
+    pub fn new(dictionaries: &[(u8, Vec<u8>)], order: CopyOrder, to: Seq) -> Result<CopyCheck, StoreError> {
         let ready = dictionaries.iter().map(|(number, content)| Ok((*number, body::dictionary(content)?)));
-        Ok(CopyCheck { dictionaries: ready.collect::<Result<_, StoreError>>()?, raw: Vec::new() })
+        Ok(CopyCheck { dictionaries: ready.collect::<Result<_, StoreError>>()?, order, to, raw: Vec::new() })
     }
 
-    /// Reads a piece whose first change follows `after`; its last one comes back.
+    /// Reads a piece of changes.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn changes(&mut self, after: Seq, piece: &[u8]) -> Result<Seq, StoreError> {
-        let mut last = after;
+    pub fn changes(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         for copied in copy::read_changes(piece) {
             let copied = copied?;
-            follows(copied.change.seq, last)?;
-            last = copied.change.seq;
-            match copied.change.what {
-                ChangeKind::Version(number) => {
-                    let record = version(&copied)?;
-                    let dictionaries = &self.dictionaries;
-                    let known = |number| dictionaries.get(&number).copied().ok_or_else(|| unknown(number));
-                    let read = row(&record, known, &mut self.raw);
-                    read.map_err(|error| match error {
-                        StoreError::Damaged(what) => {
-                            StoreError::Damaged(format!("version {number} of Composition/{}: {what}", copied.change.id))
-                        }
-                        error => error,
-                    })?;
-                }
-                ChangeKind::Consent(_) => drop(consent(&copied)?),
+            if copied.change.seq > self.to {
+                break;
+            }
+            if let CopiedRecord::Version(number, record) = self.order.change(&copied)? {
+                let dictionaries = &self.dictionaries;
+                let known = |number| dictionaries.get(&number).copied().ok_or_else(|| unknown(number));
+                whole_row(copied.change.id, number, &record, known, &mut self.raw)?;
             }
         }
-        Ok(last)
+        Ok(())
     }
 
     /// As [`changes`](Self::changes), of the versions of patients.
-    pub fn patients(&mut self, after: u64, piece: &[u8]) -> Result<u64, StoreError> {
-        let mut last = after;
-        for copied in copy::read_patients(piece) {
-            let CopiedPatient { number, id, version, record } = copied?;
-            if number.checked_sub(1) != Some(last) {
-                return Err(StoreError::Damaged(format!("change {number} of patients stands behind change {last}")));
-            }
-            last = number;
-            PatientRecord::read(id, version, record)?.facts()?;
+    pub fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        self.order.patients(piece)
+    }
+
+    /// What was read so far, for the check of what goes on from it.
+    pub fn into_order(self) -> CopyOrder {
+        self.order
+    }
+}
+
+/// Where copied rows stand: each must be the next of its log and of its certificate or patient. A check and a restore both ask it, so that
+/// what the one lets through the other takes. It holds some 40 bytes for each certificate and patient.
+#[derive(Default)]
+pub struct CopyOrder {
+    /// The last change of certificates and of patients.
+    seq: Seq,
+    patient_change: u64,
+    /// Versions up to the last change; none before the first row of a copy that goes on from another.
+    running: Option<u64>,
+    certificates: HashMap<Id, CertificatePlace>,
+    patients: HashMap<Id, Version>,
+    /// It goes on from a copy that was not read: the first row of a certificate or patient may be any.
+    goes_on: bool,
+}
+
+/// What is known of a certificate.
+#[derive(Clone, Copy, Default)]
+struct CertificatePlace {
+    version: Option<Version>,
+    consents: Option<u32>,
+    is_deleted: bool,
+}
+
+/// The record of a copied change.
+pub(super) enum CopiedRecord<'a> {
+    Version(Version, VersionRecord<'a>),
+    Consent(ConsentRecord<'a>),
+}
+
+impl CopyOrder {
+    /// A copy that begins behind these changes; 0: with the first.
+    pub fn behind(seq: Seq, patient_change: u64) -> CopyOrder {
+        let goes_on = seq > Seq(0) || patient_change > 0;
+        let running = (!goes_on).then_some(0);
+        CopyOrder { seq, patient_change, running, goes_on, ..CopyOrder::default() }
+    }
+
+    /// The last change.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The last change of a patient.
+    pub fn patient_change(&self) -> u64 {
+        self.patient_change
+    }
+
+    /// Takes the next change of certificates; its record comes back.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub(super) fn change<'a>(&mut self, copied: &CopiedChange<'a>) -> Result<CopiedRecord<'a>, StoreError> {
+        let change = copied.change;
+        let (seq, id) = (change.seq, change.id);
+        if seq.0.checked_sub(1) != Some(self.seq.0) {
+            return Err(StoreError::Damaged(format!("change {seq} stands behind change {}", self.seq)));
         }
-        Ok(last)
+        if id.get() > ID_MAX {
+            return Err(StoreError::Damaged(format!("change {seq} is of Composition/{id}, an id that none can have")));
+        }
+        let running = self.running.map(|running| running + u64::from(change.version().is_some()));
+        if running.is_some_and(|running| running != change.running) {
+            return Err(StoreError::Damaged(format!("change {seq} counts {} versions", change.running)));
+        }
+        let place = self.certificates.get(&id).copied().unwrap_or_default();
+        let out_of_place =
+            |what: String| Err(StoreError::Damaged(format!("{what} of Composition/{id} is out of its place")));
+        let (place, record) = match change.what {
+            ChangeKind::Version(number) => {
+                let record = version(copied)?;
+                if number.before() != place.version && (place.version.is_some() || !self.goes_on) {
+                    return out_of_place(format!("version {number}"));
+                }
+                if place.is_deleted {
+                    return Err(StoreError::Damaged(format!("Composition/{id} goes on behind its deletion")));
+                }
+                let is_deleted = record.state == State::Deleted;
+                let place = CertificatePlace { version: Some(number), is_deleted, ..place };
+                (place, CopiedRecord::Version(number, record))
+            }
+            ChangeKind::Consent(number) => {
+                let record = consent(copied)?;
+                let is_of_newest = match place.version {
+                    Some(version) => version == record.version,
+                    None => self.goes_on,
+                };
+                let is_next = match place.consents {
+                    Some(before) => before.checked_add(1) == Some(number),
+                    None => number == 1 || self.goes_on,
+                };
+                if !is_next || !is_of_newest || place.is_deleted {
+                    return out_of_place(format!("change {number} of the consent"));
+                }
+                let place = CertificatePlace { consents: Some(number), version: Some(record.version), ..place };
+                (place, CopiedRecord::Consent(record))
+            }
+        };
+        self.certificates.insert(id, place);
+        (self.seq, self.running) = (seq, Some(change.running));
+        Ok(record)
+    }
+
+    /// Takes the next versions of patients.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub(super) fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        copy::read_patients(piece).try_for_each(|copied| self.patient(&copied?))
+    }
+
+    fn patient(&mut self, copied: &CopiedPatient) -> Result<(), StoreError> {
+        let CopiedPatient { number, id, version, record } = *copied;
+        if number.checked_sub(1) != Some(self.patient_change) {
+            let before = self.patient_change;
+            return Err(StoreError::Damaged(format!("change {number} of patients stands behind change {before}")));
+        }
+        if id.get() > ID_MAX {
+            let problem = format!("change {number} of patients is of Patient/{id}, an id that none can have");
+            return Err(StoreError::Damaged(problem));
+        }
+        let before = self.patients.get(&id).copied();
+        if version.before() != before && (before.is_some() || !self.goes_on) {
+            return Err(StoreError::Damaged(format!("version {version} of Patient/{id} is out of its place")));
+        }
+        let record = PatientRecord::read(id, version, record)?;
+        record.facts()?;
+        patients::resource(id, version, &record)?;
+        self.patients.insert(id, version);
+        self.patient_change = number;
+        Ok(())
     }
 }
 
@@ -121,29 +246,15 @@ fn unknown(number: u8) -> StoreError {
     StoreError::Damaged(format!("dictionary {number} is missing"))
 }
 
-/// Changes are copied without gaps.
-pub(super) fn follows(seq: Seq, before: Seq) -> Result<(), StoreError> {
-    let is_next = seq.0.checked_sub(1) == Some(before.0);
-    let odd = || StoreError::Damaged(format!("change {seq} stands behind change {before}"));
-    is_next.then_some(()).ok_or_else(odd)
-}
-
 /// The record of a copied version; it must be that of its change.
-pub(super) fn version<'a>(copied: &CopiedChange<'a>) -> Result<VersionRecord<'a>, StoreError> {
-    let id = copied.change.id;
-    if id.get() > ID_MAX {
-        return Err(StoreError::Damaged(format!(
-            "change {} is of Composition/{id}, an id that none can have",
-            copied.change.seq
-        )));
-    }
+fn version<'a>(copied: &CopiedChange<'a>) -> Result<VersionRecord<'a>, StoreError> {
     let record = VersionRecord::read(copied.record)?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
     is_its.then_some(record).ok_or_else(|| foreign(copied))
 }
 
 /// The record of a copied change of consent; it must be that of its change.
-pub(super) fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>, StoreError> {
+fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>, StoreError> {
     let ChangeKind::Consent(number) = copied.change.what else { return Err(foreign(copied)) };
     let record = ConsentRecord::read(copied.change.id, number, copied.record)?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
@@ -152,6 +263,31 @@ pub(super) fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>
 
 fn foreign(copied: &CopiedChange) -> StoreError {
     StoreError::Damaged(format!("change {} has the record of another", copied.change.seq))
+}
+
+/// The index row of a copied version whose body is the JSON of a resource; none for a tombstone.
+pub(super) fn whole_row(
+    id: Id,
+    version: Version,
+    record: &VersionRecord,
+    dictionary: impl FnOnce(u8) -> Result<Dictionary, StoreError>,
+    raw: &mut Vec<u8>,
+) -> Result<Option<Row>, StoreError> {
+    let what = format!("version {version} of Composition/{id}");
+    let row = row(record, dictionary, raw).map_err(|error| match error {
+        StoreError::Damaged(problem) => StoreError::Damaged(format!("{what}: {problem}")),
+        error => error,
+    })?;
+    if row.is_some() {
+        let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes);
+        head::write(&mut resource, "Composition", id, version, record.stamp);
+        resource.extend_from_slice(&raw[..record.raw_bytes]);
+        // Type and id stand in the head; a second one behind it is refused.
+        if !matches!(json::parse(&resource), Ok(Json::Object(_))) {
+            return Err(StoreError::Damaged(format!("{what}: its body is not the JSON of a resource")));
+        }
+    }
+    Ok(row)
 }
 
 /// The index row of a copied version, expanded with its body, whose checksum is looked at so; none for a tombstone.

@@ -53,7 +53,7 @@ use certificate::search::{EngineQuery, Hit, SearchPage};
 use certificate::{Id, Seq, State, Version};
 use classes::Classes;
 pub use compact::Compacted;
-pub use copy::CopyCheck;
+pub use copy::{CopyCheck, CopyOrder};
 use counters::Counters;
 pub use engine::{Engine, EngineOptions};
 use indexer::Indexer;

@@ -12,6 +12,7 @@ use super::{Engine, EngineShared};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX};
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, RefusedChange, StoredPatient};
 use certificate::{Id, Version, head};
+use fhir::json::{self, Json};
 
 impl Engine {
     /// The newest version of a patient; none when the id is unknown.
@@ -117,10 +118,22 @@ impl Engine {
 }
 
 fn stored(id: Id, version: Version, record: &PatientRecord) -> Result<StoredPatient, StoreError> {
+    let resource = resource(id, version, record)?;
+    Ok(StoredPatient { id, version, stamp: record.stamp, facts: record.facts()?, resource })
+}
+
+/// The resource of a version. Type and id stand in its head; a second one behind it is refused.
+///
+/// # Errors
+/// `Damaged` when it is not the JSON of a resource.
+pub(super) fn resource(id: Id, version: Version, record: &PatientRecord) -> Result<Vec<u8>, StoreError> {
     let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
     head::write(&mut resource, "Patient", id, version, record.stamp);
     resource.extend_from_slice(record.tail);
-    Ok(StoredPatient { id, version, stamp: record.stamp, facts: record.facts()?, resource })
+    match json::parse(&resource) {
+        Ok(Json::Object(_)) => Ok(resource),
+        _ => Err(StoreError::Damaged(format!("the resource of version {version} of Patient/{id} is not JSON"))),
+    }
 }
 
 impl EngineShared {

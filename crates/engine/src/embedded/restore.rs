@@ -5,16 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::classes::{self, Classes};
-use super::copy::{consent, follows, row, version};
+use super::copy::{CopiedRecord, CopyOrder, row, whole_row};
 use super::counters::Deltas;
+use super::store::consent::record::StoredConsent;
 use super::store::copy::{CopiedChange, read_changes};
 use super::store::record::VersionRecord;
 use super::store::row::lay;
-use super::store::{self, Batch, ChangeKind, CommitNeed, Store, StoreError, StorePosition};
+use super::store::{self, Batch, CommitNeed, Store, StoreError, StorePosition};
 use super::{FolderNames, QuickRepair};
 use crate::{Beginning, ClockReset, RestoreEnd};
 use certificate::search::row::Row;
-use certificate::{Consent, Id, Seq, State, Version};
+use certificate::{Consent, Id, Seq, Version};
 
 /// A store that is being restored. Nobody else can open its folder until [`finish`](StoreRestore::finish) was called, and not after that
 /// was never reached.
@@ -23,7 +24,7 @@ pub struct StoreRestore {
     to: Seq,
     epoch: String,
     progress: RestoreProgress,
-    patients_until: u64,
+    order: CopyOrder,
     /// Time stamp of the last version of a patient.
     patients_stamp: i64,
     /// Larger than every id a patient has.
@@ -67,7 +68,7 @@ impl StoreRestore {
             to,
             epoch,
             progress,
-            patients_until: 0,
+            order: CopyOrder::behind(Seq(0), 0),
             patients_stamp: i64::MIN,
             next_patient_id: 1,
             raw: Vec::new(),
@@ -85,9 +86,9 @@ impl StoreRestore {
     /// What is wrong with it: a row that is damaged or out of its place.
     pub fn changes(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let mut progress = self.progress.clone();
-        let (raw, to, store) = (&mut self.raw, self.to, &self.store);
+        let (raw, order, to, store) = (&mut self.raw, &mut self.order, self.to, &self.store);
         store.write(|batch| {
-            let mut taking = PieceRestore { store, batch, progress: &mut progress, deltas: Deltas::new(), raw };
+            let mut taking = PieceRestore { store, batch, progress: &mut progress, order, deltas: Deltas::new(), raw };
             for copied in read_changes(piece) {
                 let copied = copied?;
                 if copied.change.seq > to {
@@ -108,6 +109,7 @@ impl StoreRestore {
     /// # Errors
     /// As [`changes`](StoreRestore::changes).
     pub fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        self.order.patients(piece)?;
         let position = &mut self.progress.position;
         let copied = self.store.write(|batch| {
             let copied = batch.insert_copied_patients(piece)?;
@@ -118,14 +120,14 @@ impl StoreRestore {
             }
             Ok((copied, CommitNeed::Yes))
         })?;
-        (self.patients_until, self.patients_stamp) = (copied.last, copied.last_stamp);
+        self.patients_stamp = copied.last_stamp;
         self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
         Ok(())
     }
 
     /// The last change of a patient that it has.
     pub fn patients_until(&self) -> u64 {
-        self.patients_until
+        self.order.patient_change()
     }
 
     /// The newest time stamp of what was restored. A patient may be from before a reset.
@@ -174,28 +176,17 @@ struct PieceRestore<'r, 'b, 't> {
     store: &'r Store,
     batch: &'b mut Batch<'t>,
     progress: &'r mut RestoreProgress,
+    order: &'r mut CopyOrder,
     deltas: Deltas,
     raw: &'r mut Vec<u8>,
-}
-
-/// The newest version of a certificate, with the consent that holds.
-struct RestoredNewest {
-    version: Version,
-    state: State,
-    row: Option<Row>,
 }
 
 impl PieceRestore<'_, '_, '_> {
     fn change(&mut self, copied: &CopiedChange) -> Result<(), StoreError> {
         let change = copied.change;
-        let position = self.progress.position;
-        follows(change.seq, position.seq)?;
-        if change.running != position.running + u64::from(change.version().is_some()) {
-            return Err(StoreError::Damaged(format!("change {} counts {} versions", change.seq, change.running)));
-        }
-        let is_imported = match change.what {
-            ChangeKind::Version(number) => self.version(copied, number)?,
-            ChangeKind::Consent(number) => self.consent(copied, number).map(|()| false)?,
+        let is_imported = match self.order.change(copied)? {
+            CopiedRecord::Version(number, record) => self.version(copied, number, &record)?,
+            CopiedRecord::Consent(record) => self.consent(copied, &record).map(|()| false)?,
         };
         let RestoreProgress { position, own, .. } = &mut *self.progress;
         self.batch.keep_time(position, change)?;
@@ -216,24 +207,14 @@ impl PieceRestore<'_, '_, '_> {
     }
 
     /// Whether it was imported.
-    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<bool, StoreError> {
+    fn version(&mut self, copied: &CopiedChange, number: Version, record: &VersionRecord) -> Result<bool, StoreError> {
         let change = copied.change;
-        let record = version(copied)?;
-        let new = row(&record, |number| self.store.dictionary(number), self.raw)?;
+        let new = whole_row(change.id, number, record, |number| self.store.dictionary(number), self.raw)?;
         // Most changes make certificates that nobody had before.
         let is_new = change.id >= self.progress.position.next_id;
         let before = if is_new { None } else { self.newest(change.id)? };
-        if number.before() != before.as_ref().map(|before| before.version) {
-            return Err(StoreError::Damaged(format!(
-                "version {number} of Composition/{} is out of its place",
-                change.id
-            )));
-        }
-        if before.as_ref().is_some_and(|before| before.state == State::Deleted) {
-            return Err(StoreError::Damaged(format!("Composition/{} goes on behind its deletion", change.id)));
-        }
         let consent = if is_new { Consent::default() } else { self.batch.consent(change.id)? };
-        self.leaves(before.and_then(|before| before.row))?;
+        self.leaves(before)?;
         if let Some(mut new) = new {
             lay(&mut new, consent);
             self.enters(new)?;
@@ -242,34 +223,25 @@ impl PieceRestore<'_, '_, '_> {
         record.is_imported()
     }
 
-    fn consent(&mut self, copied: &CopiedChange, number: u32) -> Result<(), StoreError> {
+    fn consent(&mut self, copied: &CopiedChange, record: &StoredConsent) -> Result<(), StoreError> {
         let change = copied.change;
-        let record = consent(copied)?;
-        let out_of_place = || StoreError::Damaged(format!("change {} of a consent is out of its place", change.seq));
-        let Some(newest) = self.newest(change.id)? else { return Err(out_of_place()) };
-        let is_next = self.batch.next_consent(change.id)? == number;
-        let Some(row) = newest.row.filter(|_| is_next && newest.version == record.version) else {
-            return Err(out_of_place());
-        };
+        let row = self.newest(change.id)?;
+        let mut row = row.ok_or_else(|| StoreError::Damaged(format!("Composition/{} has no version", change.id)))?;
         self.leaves(Some(row.clone()))?;
-        let mut row = row;
         lay(&mut row, record.consent);
         self.enters(row)?;
-        self.batch.insert_consent(change, &record)
+        self.batch.insert_consent(change, record)
     }
 
-    fn newest(&mut self, id: Id) -> Result<Option<RestoredNewest>, StoreError> {
+    /// The row of the newest version of a certificate, with the consent that holds.
+    fn newest(&mut self, id: Id) -> Result<Option<Row>, StoreError> {
         let (store, raw) = (self.store, &mut *self.raw);
-        let found = self.batch.newest(id, |version, bytes| -> Result<RestoredNewest, StoreError> {
-            let record = VersionRecord::read(bytes)?;
-            let row = row(&record, |number| store.dictionary(number), raw)?;
-            Ok(RestoredNewest { version, state: record.state, row })
+        let found = self.batch.newest(id, |_, bytes| -> Result<Option<Row>, StoreError> {
+            row(&VersionRecord::read(bytes)?, |number| store.dictionary(number), raw)
         })?;
-        let Some(mut newest) = found.transpose()? else { return Ok(None) };
-        if let Some(row) = &mut newest.row {
-            lay(row, self.batch.consent(id)?);
-        }
-        Ok(Some(newest))
+        let Some(mut row) = found.transpose()?.flatten() else { return Ok(None) };
+        lay(&mut row, self.batch.consent(id)?);
+        Ok(Some(row))
     }
 
     /// A current row is replaced.

@@ -12,7 +12,7 @@ use redb::TableDefinition;
 use super::log::{PageGuard, ReadTransaction, WriteTransaction, WrittenTable};
 use super::newest::newest;
 use super::{META, MayBeOpen, StoreError, opened};
-use crate::limits::BIRTH_DATE_DAYS_MAX;
+use crate::limits::{BIRTH_DATE_DAYS_MAX, ID_MAX};
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
 use change::PatientChangeTable;
@@ -106,7 +106,11 @@ impl<'t> WrittenPatientTables<'t> {
         };
         let id = match write.id {
             Some(id) => id,
-            None => Id::new(self.next_id).ok_or_else(|| StoreError::Damaged(format!("'{NEXT_ID}' is 0")))?,
+            None => {
+                let next = Id::new(self.next_id).filter(|id| id.get() <= ID_MAX);
+                let impossible = || format!("'{NEXT_ID}' is {}, an id that no patient can have", self.next_id);
+                next.ok_or_else(|| StoreError::Damaged(impossible()))?
+            }
         };
         if let Some(before) = &before {
             if before.is_same {

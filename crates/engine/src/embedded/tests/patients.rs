@@ -23,7 +23,7 @@ pub(super) fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str
 }
 
 fn as_said(mut write: PatientWrite) -> PatientWrite {
-    write.tail = format!("}},\"facts\":\"{:?}\"}}", write.facts).into_bytes();
+    write.tail = format!("}},\"facts\":{:?}}}", format!("{:?}", write.facts)).into_bytes();
     write
 }
 

@@ -3,14 +3,14 @@
 
 use std::collections::HashSet;
 
+use super::super::patients;
 use super::super::store::patient::BornRow;
 use super::super::store::patient::record::{PatientRecord, write_links};
 use super::super::store::{Records, StoreError, StoreReader};
 use super::Check;
 use crate::PatientFacts;
-use crate::limits::VERIFY_CHUNK_ROWS;
-use certificate::{Id, Version, head};
-use fhir::json::{self, Json};
+use crate::limits::{ID_MAX, VERIFY_CHUNK_ROWS};
+use certificate::{Id, Version};
 
 /// A key before all others of the table of birth dates.
 const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
@@ -98,7 +98,8 @@ impl Check<'_> {
             }
             let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
             last = key;
-            let Some((id, version)) = Id::new(key.0).zip(Version::new(key.1)) else {
+            let possible = Id::new(key.0).filter(|id| id.get() <= ID_MAX);
+            let Some((id, version)) = possible.zip(Version::new(key.1)) else {
                 check.found.tell("patient", &format!("{what} has a number that none has"));
                 return Ok(());
             };
@@ -209,13 +210,8 @@ impl Check<'_> {
 fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
     let record = PatientRecord::read(id, version, bytes).map_err(|error| error.to_string())?;
     record.facts().map_err(|error| error.to_string())?;
-    let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
-    head::write(&mut resource, "Patient", id, version, record.stamp);
-    resource.extend_from_slice(record.tail);
-    match json::parse(&resource) {
-        Ok(Json::Object(_)) => Ok(record.stamp.milliseconds),
-        _ => Err("its resource is not JSON".to_owned()),
-    }
+    patients::resource(id, version, &record).map_err(|error| error.to_string())?;
+    Ok(record.stamp.milliseconds)
 }
 
 /// What the newest version of a patient says, and when it was made.

@@ -11,6 +11,7 @@ use super::super::store::{ChangeKind, Records, StoreError, StoreReader, body};
 use super::super::view::numbered;
 use super::Check;
 use super::indexed::IndexComparison;
+use crate::limits::ID_MAX;
 use certificate::search::extract::extract;
 use certificate::search::row::Row;
 use certificate::{Id, Seq, Stamp, State, Version, head};
@@ -72,8 +73,8 @@ impl Check<'_> {
         let mut last_id = 0;
         self.records(Records::Version, "version", of, |check, reader, key, bytes| {
             last_id = key.0;
-            let Some(id) = Id::new(key.0) else {
-                check.found.tell("version", "a certificate has id 0");
+            let Some(id) = Id::new(key.0).filter(|id| id.get() <= ID_MAX) else {
+                check.found.tell("version", &format!("a certificate has id {}, which none can have", key.0));
                 return Ok(());
             };
             if chain.as_ref().is_none_or(|chain| chain.id != id) {
