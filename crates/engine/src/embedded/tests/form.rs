@@ -182,7 +182,8 @@ fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_r
         let mut restore = StoreRestore::begin(folder.path(), 8 << 20, beginning).unwrap();
         let restored = restore.changes(changes).and_then(|()| restore.patients(patients));
         if is_whole {
-            (checked.expect(what), restored.expect(what));
+            checked.expect(what);
+            restored.expect(what);
         } else {
             expect_damaged(what, checked);
             expect_damaged(what, restored);
