@@ -45,7 +45,15 @@ impl Service {
         let mut found = match asked(context, body)? {
             Ok(asked) => self.issues(context, instance, asked).await?,
             // A body that is no JSON is one that a write would refuse.
-            Err(unreadable) => unreadable.issues().to_vec().into(),
+            Err(unreadable) => {
+                // Whatever is wrong with the body, only who could write there is told of it.
+                if let Some(instance) = instance {
+                    let stored = self.living(self.current(instance)?)?;
+                    self.check_rows(context, May::Validate, stored.id)?;
+                    self.check_rows(context, May::Update, stored.id)?;
+                }
+                unreadable.issues().to_vec().into()
+            }
         };
         if found.issues.is_empty() && found.reflected.is_empty() {
             found.issues.push(Issue::new(Hcert::AllRight).severity(Severity::Information));

@@ -443,6 +443,8 @@ async fn certificates_are_changed_by_whom_the_settings_allow() {
             let told = server.post(&format!("{done}/$validate"), wrong).header("Authorization", &caller).await;
             assert_eq!(told.codes() == ["HCERT-179"], !is_allowed, "{name} {change_by:?}: {told}");
             assert_eq!(told.status.as_u16() == 403, !is_allowed, "{name} {change_by:?}: {told}");
+            let told = server.post(&format!("{done}/$validate"), "{").header("Authorization", &caller).await;
+            assert_eq!(told.codes() == ["HCERT-179"], !is_allowed, "{name} {change_by:?}, no JSON: {told}");
         }
     }
 }
