@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::context::{RequestContext, Subset};
 use super::page::{BundlePage, PageKind};
 use super::service::{Service, unreadable};
+use super::turns::in_turn;
 use super::{Answer, Instance};
 use crate::access::rights::May;
 use certificate::Id;
@@ -35,14 +36,12 @@ impl Service {
     pub(super) async fn history_type(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
-        let page = match (question.at, &question.hidden) {
-            // A question for a moment of the past looks at every change up to it, and one of somebody from whom certificates may be hidden
-            // at every one of these.
-            (Some(_), _) | (None, Some(_)) => {
+        let page = match self.engine.is_long(&question).map_err(unreadable)? {
+            true => {
                 let engine = self.engine.clone();
-                self.heavy(move || engine.history(&question)).await?
+                in_turn(&self.history_turns, move || engine.history(&question)).await?
             }
-            (None, None) => self.engine.history(&question),
+            false => self.engine.history(&question),
         };
         let page =
             page.map_err(unreadable)?.ok_or_else(|| Outcome::internal("the store has a history, if an empty one"))?;

@@ -12,9 +12,9 @@ use super::page::{self, PageKind};
 use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
+use super::turns::in_turn;
 use crate::access::rights::May;
 use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
-use base::trace::Trace;
 use certificate::search::filter::Filter;
 use certificate::search::paging::SORT_DEFAULT;
 use certificate::search::query::{CompositionSearch, PatientIds};
@@ -230,21 +230,15 @@ impl Service {
         found.map_err(unsearchable)
     }
 
-    /// Runs what takes long on a thread of its own when its turn comes, so that reads keep a worker.
+    /// Runs a heavy search [in its turn](in_turn).
     ///
     /// # Errors
-    /// 503 when its turn does not come in time.
+    /// As there.
     pub(super) async fn heavy<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
-        let turn = self.heavy_turns.take().await?;
-        let worked = tokio::task::spawn_blocking(Trace::carried(move || {
-            // The turn ends with the work, which goes on when its client has gone.
-            let _turn = turn;
-            work()
-        }));
-        worked.await.map_err(Outcome::internal)
+        in_turn(&self.heavy_turns, work).await
     }
 
     /// An OperationOutcome of warnings about a search.
@@ -316,11 +310,21 @@ mod tests {
             Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
         service.heavy_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
+        service.history_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
         service
     }
 
     async fn answer(service: &Service, interaction: Interaction) -> Result<u16, Hcert> {
-        let context = RequestContext { base_url: "http://a".into(), ..RequestContext::default() };
+        run(service, interaction, RequestContext::default()).await
+    }
+
+    async fn asked(service: &Service, kind: InteractionKind, name: &str, value: &str) -> Result<u16, Hcert> {
+        let parameters = vec![(name.to_owned(), value.to_owned())];
+        run(service, Interaction::plain(kind), RequestContext { parameters, ..RequestContext::default() }).await
+    }
+
+    async fn run(service: &Service, interaction: Interaction, context: RequestContext) -> Result<u16, Hcert> {
+        let context = RequestContext { base_url: "http://a".into(), ..context };
         let answered = service.run(interaction, context, Vec::new()).await;
         answered.map(|answer| answer.status).map_err(|outcome| outcome.leading())
     }
@@ -336,6 +340,11 @@ mod tests {
         let before = service.heavy_turns.take().await.unwrap();
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Err(Hcert::HeavySearchesFull));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
+        assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Ok(200));
+        // Long histories wait for each other, and for no search.
+        let history = service.history_turns.take().await.unwrap();
+        assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Err(Hcert::HeavySearchesFull));
+        drop(history);
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Capabilities)).await, Ok(200));
         drop(before);
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));

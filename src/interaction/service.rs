@@ -63,6 +63,8 @@ pub struct Service {
     pub(super) heavy_turns: Turns,
     /// Rows from which a search is one of them.
     pub(super) heavy_rows: u64,
+    /// For histories that look at every change. Searches do not wait for them, nor they for searches.
+    pub(super) history_turns: Turns,
     pub(super) large_answers: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
     fixed: OnceLock<Vec<Fixed>>,
@@ -94,6 +96,7 @@ impl Service {
             seal,
             heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
             heavy_rows: HEAVY_ROWS,
+            history_turns: Turns::new(1, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
             large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
             fixed: OnceLock::new(),
             capabilities,
@@ -110,9 +113,10 @@ impl Service {
         &self.registry
     }
 
-    /// Requests that wait for their turn at this moment: heavy searches, and large answers.
-    pub fn waiting(&self) -> [(&'static str, usize); 2] {
-        [("heavy", self.heavy_turns.waiting()), ("large", self.large_answers.waiting())]
+    /// Requests that wait for their turn at this moment: heavy searches, long histories, and large answers.
+    pub fn waiting(&self) -> [(&'static str, usize); 3] {
+        let waiting = [("heavy", &self.heavy_turns), ("history", &self.history_turns), ("large", &self.large_answers)];
+        waiting.map(|(name, turns)| (name, turns.waiting()))
     }
 
     /// The code lists, for commands that change them.

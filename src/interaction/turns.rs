@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::interaction::limits::TURNS_WAITING_MAX;
+use base::trace::Trace;
 use fhir::outcome::{Hcert, Outcome};
 
 /// A number of turns. A request whose client goes away stops waiting.
@@ -61,6 +62,23 @@ impl Turns {
         let permit = taken.ok().and_then(Result::ok);
         permit.map(HeavySearchPermit::of).ok_or_else(|| self.full.into())
     }
+}
+
+/// Runs what takes long on a thread of its own when its turn comes, so that reads keep a worker.
+///
+/// # Errors
+/// 503 when its turn does not come in time.
+pub(super) async fn in_turn<T: Send + 'static>(
+    turns: &Turns,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Outcome> {
+    let turn = turns.take().await?;
+    let worked = tokio::task::spawn_blocking(Trace::carried(move || {
+        // The turn ends with the work, which goes on when its client has gone.
+        let _turn = turn;
+        work()
+    }));
+    worked.await.map_err(Outcome::internal)
 }
 
 /// One request that waits, whatever becomes of it.
