@@ -92,7 +92,7 @@ impl Service {
             }
             let known = self.registry.search_parameters();
             let base = base(name);
-            let is_known = known.map_or(!is_unoffered_filter(base), |known| known.contains(&base));
+            let is_known = known.map_or(may_be_known(base), |known| known.contains(&base));
             let ignored = &mut search.ignored;
             match UnknownParameter::of(name, context.prefer.lenient) {
                 _ if is_known || SHAPING.contains(&base) => search.take(name, value),
@@ -188,6 +188,12 @@ fn is_unoffered_filter(base: &str) -> bool {
     parameter::could_be_filter(base) && parameter::find(PARAMETERS, base).is_err()
 }
 
+/// Whether a registry on another machine, whose parameters nobody here knows, may be asked this. What brings resources of other types into
+/// the answer is left out: the right to see patients is none to see whom they are tied to. Contract 4.9.
+fn may_be_known(base: &str) -> bool {
+    !is_unoffered_filter(base) && !["_include", "_revinclude", "_contained"].contains(&base)
+}
+
 /// Whether a registry says 404 and nothing else.
 fn is_bare_not_found(failed: &LookupFailure) -> bool {
     match failed {
@@ -238,4 +244,20 @@ fn reduced_entries(body: Vec<u8>, wanted: &Subset) -> Vec<u8> {
         }
     }
     bundle.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A registry answered with a guardian whom the caller has no right to see.
+    #[test]
+    fn no_parameter_that_brings_other_resources_goes_to_a_registry() {
+        for name in ["_include", "_revinclude:iterate", "_include:iterate", "_contained", "_has"] {
+            assert!(!may_be_known(base(name)), "{name}");
+        }
+        for name in ["identifier", "family:exact", "general-practitioner", "_id", "_lastUpdated"] {
+            assert!(may_be_known(base(name)), "{name}");
+        }
+    }
 }

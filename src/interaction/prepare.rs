@@ -10,7 +10,7 @@ use certificate::transition::{Need, Trigger, decide};
 use certificate::validation::ProfileRules;
 use certificate::{Id, Names, State, Status, head, narrative, section, usable};
 use fhir::json::{self, Json, JsonSource, Object};
-use fhir::narrative::plain_text;
+use fhir::narrative::{NarrativeProblem, plain_text};
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
 use fhir::shape;
 
@@ -288,7 +288,7 @@ pub fn active_narratives(resource: &Json) -> Vec<Issue> {
                     match value {
                         // No other text of R5 is called so: `Narrative.div` it is.
                         Json::String(div) if name == "div" => {
-                            let problems = fhir::narrative::problems(div).into_iter();
+                            let problems = fhir::narrative::problems(div).into_iter().filter(NarrativeProblem::may_run);
                             found.extend(problems.map(|problem| {
                                 Issue::new(Hcert::NarrativeWrong).with("problem", problem.to_string()).at(path.clone())
                             }));

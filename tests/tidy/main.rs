@@ -13,7 +13,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("output", &[]),
     ("config", &["output"]),
     ("audit", &["config"]),
-    ("backup", &["audit"]),
+    ("backup", &["audit", "config"]),
     ("access", &["config", "tls"]),
     ("registry", &["config", "tls"]),
     ("interaction", &["access", "audit", "config", "registry"]),

@@ -76,6 +76,13 @@ impl ProblemKind {
 }
 
 impl NarrativeProblem {
+    /// Whether a browser that is given the div could run or load something because of it. What is only not as R5 wants it could be written
+    /// before a rule came.
+    pub fn may_run(&self) -> bool {
+        use ProblemKind::{Empty, Named, Nesting, Text};
+        !matches!(self.kind, Empty | Named | Nesting | Text)
+    }
+
     /// `detail` is cut to what a message can hold, on one line.
     pub(super) fn new(kind: ProblemKind, detail: &str) -> NarrativeProblem {
         let mut characters = detail.chars().map(|character| if character.is_control() { ' ' } else { character });
