@@ -12,8 +12,10 @@ pub struct Consent {
 /// Whether a certificate may be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Openness {
+    /// Access is allowed; holds until the patient says otherwise.
     #[default]
     Open,
+    /// Access is not allowed.
     Closed,
 }
 
@@ -51,6 +53,7 @@ impl Openness {
         [Openness::Open, Openness::Closed].into_iter().find(|access| access.code() == code)
     }
 
+    /// The code as the operations spell it: `open` or `closed`.
     pub fn code(self) -> &'static str {
         match self {
             Openness::Open => "open",

@@ -10,6 +10,7 @@ use fhir::outcome::reflected::System;
 /// One resource of `data/`.
 #[derive(Debug)]
 pub struct ShippedDefinition {
+    /// FHIR resource type, such as `StructureDefinition`.
     pub resource_type: &'static str,
     /// Its id, and the name of its file.
     pub id: &'static str,

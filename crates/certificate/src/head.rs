@@ -13,11 +13,14 @@ use fhir::json::{self, Json, JsonSource, Object};
 /// When a version was made: milliseconds since 1970 UTC and the offset of Estonian local time then, in minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
+    /// Milliseconds since 1970 UTC.
     pub milliseconds: i64,
+    /// Minutes that Estonian local time is ahead of UTC at that time.
     pub offset_minutes: i16,
 }
 
 impl Stamp {
+    /// The stamp of a time in milliseconds since 1970 UTC; looks up the offset.
     pub fn at(milliseconds: i64) -> Stamp {
         Stamp { milliseconds, offset_minutes: date_time::offset_minutes(milliseconds) }
     }

@@ -1,5 +1,6 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
+#![deny(missing_docs)]
 // Both panic when nobody reads any more.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -38,6 +39,7 @@ pub use terms::DisplayTerms;
 pub struct Id(NonZeroU64);
 
 impl Id {
+    /// The smallest id, 1.
     pub const FIRST: Id = Id(NonZeroU64::MIN);
 
     /// Reads the canonical form only: `7`, but not `007`, `+7` or `7.0`.
@@ -45,10 +47,12 @@ impl Id {
         canonical(text).and_then(NonZeroU64::new).map(Id)
     }
 
+    /// The id with this number; nothing for 0.
     pub fn new(number: u64) -> Option<Id> {
         NonZeroU64::new(number).map(Id)
     }
 
+    /// The id as a number, 1 or more.
     pub fn get(self) -> u64 {
         self.0.get()
     }
@@ -70,6 +74,7 @@ impl fmt::Display for Id {
 pub struct Version(u32);
 
 impl Version {
+    /// The version that a `create` makes, 1.
     pub const FIRST: Version = Version(1);
 
     /// Reads the canonical form only, as [`Id::parse`].
@@ -77,14 +82,20 @@ impl Version {
         canonical(text).and_then(|number| u32::try_from(number).ok()).and_then(Version::new)
     }
 
+    /// The version with this number; nothing for 0.
     pub fn new(number: u32) -> Option<Version> {
         (number > 0).then_some(Version(number))
     }
 
+    /// The version as a number, 1 or more.
     pub fn get(self) -> u32 {
         self.0
     }
 
+    /// The version after this one.
+    ///
+    /// # Panics
+    /// After version 4,294,967,295.
     pub fn next(self) -> Version {
         Version(self.0.checked_add(1).expect("four thousand million versions of one certificate are never reached"))
     }
@@ -106,6 +117,7 @@ impl fmt::Display for Version {
 pub struct Seq(pub u64);
 
 impl Seq {
+    /// The number of the change after this one.
     pub fn next(self) -> Seq {
         Seq(self.0 + 1)
     }

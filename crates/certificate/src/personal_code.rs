@@ -12,9 +12,12 @@ use jiff::civil::Date;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersonalCode([u8; DIGITS]);
 
+/// Sex of a person, as the first digit of the personal code states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sex {
+    /// The first digit is odd.
     Male,
+    /// The first digit is even.
     Female,
 }
 
@@ -22,15 +25,29 @@ pub enum Sex {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PersonalCodeError {
     /// A character that is no digit; `position` counts from 1.
-    NotADigit { position: usize },
+    NotADigit {
+        /// Position of the first such character, counted in characters.
+        position: usize,
+    },
     /// Not eleven digits.
-    Length { characters: usize },
+    Length {
+        /// Number of digits found.
+        characters: usize,
+    },
     /// The first digit stands for no century (it has to be 1 to 8).
-    Century { digit: u8 },
+    Century {
+        /// The first digit: 0 or 9.
+        digit: u8,
+    },
     /// Digits 2 to 7 are no day of the calendar.
     BirthDate,
     /// The last digit is not the one the other ten lead to.
-    CheckDigit { expected: u8, found: u8 },
+    CheckDigit {
+        /// The digit that the other ten lead to, 0 to 9.
+        expected: u8,
+        /// The last digit, 0 to 9.
+        found: u8,
+    },
 }
 
 const DIGITS: usize = 11;
@@ -84,10 +101,12 @@ impl PersonalCode {
         std::str::from_utf8(&self.0).expect("digits are ASCII")
     }
 
+    /// The sex that the first digit states.
     pub fn sex(self) -> Sex {
         if self.digit(0) % 2 == 1 { Sex::Male } else { Sex::Female }
     }
 
+    /// The day of birth; the first digit states its century.
     pub fn birth_date(self) -> Date {
         self.date().expect("a code is only made with a day of the calendar")
     }

@@ -17,6 +17,7 @@ pub enum State {
 }
 
 impl State {
+    /// Every state, in the order of the specification.
     pub const ALL: [State; 5] = [State::Draft, State::Completed, State::Suspended, State::Revoked, State::Deleted];
 
     /// The state as one byte of a stored record.
@@ -60,15 +61,21 @@ impl State {
 /// The values of `Composition.status` that a certificate can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
+    /// FHIR code `preliminary`, of a draft.
     Preliminary,
+    /// FHIR code `final`, of a completed certificate.
     Final,
+    /// FHIR code `cancelled`, of a suspended certificate.
     Cancelled,
+    /// FHIR code `entered-in-error`, of a revoked certificate.
     EnteredInError,
 }
 
 impl Status {
+    /// Every status, in the order of the states.
     pub const ALL: [Status; 4] = [Status::Preliminary, Status::Final, Status::Cancelled, Status::EnteredInError];
 
+    /// The FHIR code.
     pub fn code(self) -> &'static str {
         match self {
             Status::Preliminary => "preliminary",
@@ -78,6 +85,7 @@ impl Status {
         }
     }
 
+    /// The status of a FHIR code; nothing for a code that no certificate can have.
     pub fn parse(code: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|status| status.code() == code)
     }

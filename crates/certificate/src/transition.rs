@@ -6,10 +6,15 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 /// What a request wants of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
+    /// FHIR `create` (POST).
     Create,
+    /// FHIR `update` (PUT).
     Update,
+    /// FHIR `delete` (DELETE).
     Delete,
+    /// Operation `$suspend`.
     Suspend,
+    /// Operation `$cancel`.
     Cancel,
 }
 
@@ -59,8 +64,11 @@ pub enum Need {
 pub struct Transition {
     /// The state before; none when the certificate does not exist.
     pub from: Option<State>,
+    /// The request that makes the move.
     pub on: Trigger,
+    /// What the request has to bring for this move.
     pub need: Need,
+    /// The state after.
     pub to: State,
 }
 

@@ -9,7 +9,9 @@ use super::json;
 /// `Bundle.link`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
+    /// `Bundle.link.relation`, such as `self` or `next`.
     pub relation: &'static str,
+    /// `Bundle.link.url`
     pub url: String,
 }
 
@@ -24,9 +26,11 @@ pub struct Bundle {
 /// What a version of a history came from, for `Bundle.entry.request` and `.response`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryChange {
+    /// The interaction `create` (POST, 201).
     Create,
     /// Also `$suspend` and `$cancel`. Contract 4.1.
     Update,
+    /// The interaction `delete` (DELETE, 204).
     Delete,
 }
 
@@ -35,6 +39,7 @@ pub enum HistoryChange {
 pub struct EntryResource<'a> {
     /// `Composition`
     pub kind: &'static str,
+    /// Id of the resource, as a number.
     pub id: u64,
     /// In front of `fullUrl`; nothing for one relative to the server. Contract 1.2.
     pub base_url: Option<&'a str>,
@@ -43,6 +48,7 @@ pub struct EntryResource<'a> {
 /// One version in a history.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionEntry {
+    /// The interaction that made the version.
     pub change: HistoryChange,
     /// Number of the version.
     pub version: u32,

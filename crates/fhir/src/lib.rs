@@ -1,5 +1,6 @@
 //! FHIR R5 words; depends on nothing of ours but the outcome it reports with.
 
+#![deny(missing_docs)]
 // Both panic when nobody reads any more.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 

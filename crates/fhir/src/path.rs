@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+/// The path from a resource to the element where a walk stands, with the index in each list.
 #[derive(Debug, Default)]
 pub struct Path {
     steps: Vec<PathStep>,
@@ -22,6 +23,7 @@ impl Path {
         self.enter(resource_type);
     }
 
+    /// Goes down to the child element `name`, without an index.
     pub fn enter(&mut self, name: &'static str) {
         self.steps.push(PathStep { name, index: None });
     }
@@ -40,6 +42,7 @@ impl Path {
         }
     }
 
+    /// Goes back up to the parent element.
     pub fn leave(&mut self) {
         self.steps.pop();
     }

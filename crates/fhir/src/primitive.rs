@@ -13,7 +13,12 @@ macro_rules! primitives {
     ($($name:ident = $code:literal,)*) => {
         /// A primitive type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Primitive { $($name,)* }
+        pub enum Primitive {
+            $(
+                #[doc = concat!("FHIR type `", $code, "`.")]
+                $name,
+            )*
+        }
 
         impl Primitive {
             /// The type of a name as FHIR spells it (`dateTime`).
@@ -58,6 +63,7 @@ primitives! {
 pub enum PrimitiveError {
     /// Another kind of JSON value was expected, named in the words of [`Json::kind`].
     Kind(&'static str),
+    /// The right kind of JSON value, but not a text or number that the type allows.
     Format,
     /// A local time that the clock was put forward over. Contract 2.8.
     LocalTimeMissing,

@@ -10,6 +10,7 @@ use crate::json::{Json, Object};
 /// Which part of a resource is wanted. Contract 4.8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Subset {
+    /// The whole resource; also `_summary=false`.
     #[default]
     All,
     /// `_elements`: names of top-level elements.

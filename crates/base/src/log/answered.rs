@@ -19,13 +19,17 @@ pub struct AnsweredRequest<'a> {
     pub route: &'static str,
     /// The audit trail's name of what was asked for.
     pub action: Option<&'static str>,
+    /// HTTP status of the answer.
     pub status: u16,
+    /// From the head of the request to its finished answer; sending is left out.
     pub took: Duration,
     /// Who sent it; behind a trusted proxy, who sent it there.
     pub client: Option<IpAddr>,
     /// `X-Request-Id`, where it is not the trace id.
     pub request_id: Option<&'a str>,
+    /// `x-road-id` of the request, or the one made for it; missing where there is none, or the log may not show it.
     pub x_road_id: Option<&'a str>,
+    /// Why the request was refused; missing where it succeeded.
     pub refused: Option<&'a RefusalReason>,
 }
 

@@ -20,6 +20,7 @@ pub const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogState {
+    /// Level of every module of hcert that has none of its own: one of [`LEVELS`].
     pub level: String,
     /// Modules with a level of their own, such as `hcert::answers`.
     pub targets: BTreeMap<String, String>,
@@ -31,13 +32,16 @@ pub struct LogState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogOrder {
+    /// The new level: one of [`LEVELS`].
     pub level: Option<String>,
     /// The level is for this module; without it, for all, and modules have none of their own any more.
     pub target: Option<String>,
+    /// The new sampling: of so many successful answers one has a line, 1 to 1,000,000.
     pub sample: Option<u32>,
 }
 
 impl LogOrder {
+    /// Whether the order changes anything: it sets a level, a target or the sampling.
     pub fn changes(&self) -> bool {
         *self != LogOrder::default()
     }

@@ -6,9 +6,11 @@ use tracing::Level;
 /// What a line of the log is about.
 #[derive(Debug)]
 pub struct LogEvent {
+    /// Level at which the line is written.
     pub level: Level,
     /// `event.action` of the line: stable, for searches and alarms.
     pub action: &'static str,
+    /// `message` of the line, in English.
     pub message: &'static str,
     /// When it is written, and what to do.
     pub when: &'static str,
@@ -16,7 +18,8 @@ pub struct LogEvent {
 
 macro_rules! events {
     ($($name:ident $level:ident $action:literal $message:literal $when:literal;)*) => {
-        $(pub const $name: LogEvent =
+        $(#[doc = concat!("`", $action, "`: ", $message, ".")]
+        pub const $name: LogEvent =
             LogEvent { level: Level::$level, action: $action, message: $message, when: $when };)*
 
         /// All of them, in the order of their names.

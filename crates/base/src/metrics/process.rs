@@ -13,6 +13,7 @@ pub struct StartTimes {
 }
 
 impl StartTimes {
+    /// Reads both clocks.
     pub fn now() -> StartTimes {
         StartTimes { at: SystemTime::now(), instant: Instant::now() }
     }
@@ -33,8 +34,11 @@ impl StartTimes {
 pub struct ProcessFigures {
     /// Memory that is really there, with mapped pages of files.
     pub resident_bytes: Option<u64>,
+    /// Number of open files and sockets.
     pub open_files: Option<u64>,
+    /// Number of open files and sockets that the system allows (the soft limit `RLIMIT_NOFILE`).
     pub open_files_max: Option<u64>,
+    /// Number of threads of the process.
     pub threads: Option<u64>,
     /// Of the processor, in the program and in the kernel for it.
     pub cpu_seconds: Option<f64>,

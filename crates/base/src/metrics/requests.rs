@@ -27,15 +27,18 @@ pub struct Requests {
 /// What is told apart of answers. Texts are those of the program, never of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ResponseLabels {
+    /// A method of HTTP, or `other`.
     pub method: &'static str,
     /// The route with its places open: `/Composition/{id}`.
     pub route: &'static str,
+    /// HTTP status of the answer.
     pub status: u16,
 }
 
 /// A route with its places open.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct RouteLabel {
+    /// The same as [`ResponseLabels::route`].
     pub route: &'static str,
 }
 

@@ -54,22 +54,27 @@ impl WorkCounters {
         self.batch_jobs.observe(jobs as f64);
     }
 
+    /// Records a durable commit. `took` runs from the last decision until the disk confirmed the write.
     pub fn committed(&self, took: Duration) {
         self.commit.observe(took.as_secs_f64());
     }
 
+    /// Counts a batch that was not stored, or whose result is unknown.
     pub fn commit_failed(&self) {
         self.commits_failed.inc();
     }
 
+    /// Counts that the store was opened again after a failure.
     pub fn reopened(&self) {
         self.reopened.inc();
     }
 
+    /// Records a round of the index that had new rows, and the time it took.
     pub fn round(&self, took: Duration) {
         self.round.observe(took.as_secs_f64());
     }
 
+    /// Counts that the index was given up, to be built again.
     pub fn rebuilt(&self) {
         self.rebuilt.inc();
     }

@@ -9,7 +9,9 @@ use crate::{Consent, Profile, State};
 /// One coding of `category` or `type`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassCoding {
+    /// `Coding.system`, where the coding has one.
     pub system: Option<Box<str>>,
+    /// `Coding.code`, where the coding has one.
     pub code: Option<Box<str>>,
 }
 
@@ -18,6 +20,7 @@ pub struct ClassCoding {
 pub struct Class {
     /// Never `Deleted`: a deleted certificate is found by no search.
     pub state: State,
+    /// The profile that the version follows.
     pub profile: Profile,
     /// Open in a row as it was stored; the engine lays over it what holds.
     pub consent: Consent,

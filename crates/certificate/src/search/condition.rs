@@ -15,6 +15,7 @@ use fhir::outcome::Issue;
 /// What one parameter asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchCondition {
+    /// A condition that the row of a version decides.
     Filter(Filter),
     /// The subject is a patient with one of these identifiers; only the patient registry knows which those are.
     Patients(Vec<PatientIdentifier>),
@@ -23,7 +24,9 @@ pub enum SearchCondition {
 /// An identifier the patient registry is asked about. Contract 4.6.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PatientIdentifier {
+    /// `Identifier.system`; nothing where the search gives the value alone.
     pub system: Option<String>,
+    /// `Identifier.value`, such as a personal code.
     pub value: String,
 }
 

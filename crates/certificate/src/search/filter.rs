@@ -13,6 +13,7 @@ pub enum Filter {
     All(Vec<Filter>),
     /// At least one holds; false when empty.
     Any(Vec<Filter>),
+    /// The inner condition does not hold.
     Not(Box<Filter>),
     /// The id is one of these (sorted).
     Ids(Vec<Id>),
@@ -29,8 +30,11 @@ pub enum Filter {
 /// Condition on status, category, type or consent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ClassTest {
+    /// The certificate is in this state.
     State(State),
+    /// A coding of `Composition.category` meets the test.
     Category(TokenTest),
+    /// A coding of `Composition.type` meets the test.
     Kind(TokenTest),
     /// Closed to those who treat. Contract 7.7.
     DoctorClosed,
@@ -53,10 +57,14 @@ pub enum TokenTest {
     Present,
 }
 
+/// A time of a row that a search can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeField {
+    /// `meta.lastUpdated`
     LastUpdated,
+    /// `Composition.date`
     Date,
+    /// `Composition.event.period`, the validity.
     Period,
 }
 
@@ -66,9 +74,19 @@ pub enum TimeTest {
     /// There is a time at all.
     Present,
     /// The span lies within `low..=high`.
-    Within { low: i64, high: i64 },
+    Within {
+        /// Earliest begin of the span.
+        low: i64,
+        /// Latest end of the span.
+        high: i64,
+    },
     /// The span begins no later than `low` and ends no earlier than `high`.
-    Covers { low: i64, high: i64 },
+    Covers {
+        /// Latest begin of the span.
+        low: i64,
+        /// Earliest end of the span.
+        high: i64,
+    },
     /// The span begins before.
     BeginsBefore(i64),
     /// The span begins after.
@@ -82,13 +100,19 @@ pub enum TimeTest {
 /// Condition on the title. `folded` texts are lower case without accents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TitleTest {
+    /// There is a title.
     Present,
+    /// The title begins with the text, case and accents ignored.
     BeginsWith {
+        /// The text, as `collation::fold` gives it.
         folded: String,
     },
+    /// `:contains`: the title contains the text, case and accents ignored.
     Contains {
+        /// The text, as `collation::fold` gives it.
         folded: String,
     },
+    /// `:exact`: the title is this text.
     Exact(String),
     /// At least one of them.
     OneOf(Vec<TitleTest>),
@@ -121,6 +145,7 @@ impl Filter {
 }
 
 impl ClassTest {
+    /// Whether versions of this class meet the condition.
     pub fn matches(&self, class: &Class) -> bool {
         match self {
             ClassTest::State(state) => class.state == *state,
@@ -148,6 +173,7 @@ impl TokenTest {
 }
 
 impl TimeField {
+    /// The time in a row; nothing where the certificate does not state it.
     pub fn of(self, row: &Row) -> Option<Span> {
         match self {
             TimeField::LastUpdated => Some(Span { low: row.last_updated, high: row.last_updated }),
@@ -158,6 +184,7 @@ impl TimeField {
 }
 
 impl TimeTest {
+    /// Whether a span of a row meets the condition.
     pub fn matches(&self, span: Span) -> bool {
         match *self {
             TimeTest::Present => true,
@@ -172,6 +199,7 @@ impl TimeTest {
 }
 
 impl TitleTest {
+    /// Whether a title, as the certificate has it, meets the condition.
     pub fn matches(&self, title: &str) -> bool {
         match self {
             TitleTest::Present => true,

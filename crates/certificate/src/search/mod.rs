@@ -33,6 +33,7 @@ use filter::Filter;
 /// A search as the engine runs it.
 #[derive(Clone, Debug)]
 pub struct EngineQuery {
+    /// The condition that every hit meets.
     pub filter: Filter,
     /// Never empty; ties break by id, in the direction of the first key.
     pub sort: Vec<Sort>,
@@ -45,7 +46,9 @@ pub struct EngineQuery {
 /// One key of `_sort`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sort {
+    /// What is compared.
     pub key: SortKey,
+    /// The largest value comes first (`-` before the key).
     pub descending: bool,
 }
 
@@ -54,6 +57,7 @@ pub struct Sort {
 pub enum SortKey {
     /// Beginning of `Composition.date`.
     Date,
+    /// `meta.lastUpdated`
     LastUpdated,
     /// Beginning of the validity; one that is open to the past counts as missing.
     Period,
@@ -70,7 +74,9 @@ pub enum SortKey {
 /// What a search found: the exact total and one page, both of the same moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPage {
+    /// Number of certificates that meet the filter, on all pages together.
     pub total: u64,
+    /// The hits of this page, in the order asked for.
     pub hits: Vec<Hit>,
     /// The moment: every change up to this one is counted, none after it.
     pub at: Seq,
@@ -79,6 +85,8 @@ pub struct SearchPage {
 /// A hit names a version, so a page shows one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
+    /// The certificate that was found.
     pub id: Id,
+    /// The version that was current at the moment of the search.
     pub version: Version,
 }

@@ -13,16 +13,20 @@ use fhir::narrative::collapsed;
 /// The values that a search names by itself, not behind `:not` or `:missing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PositiveValues {
+    /// States, as `status` asks for them.
     pub states: Vec<State>,
+    /// Values of `category`.
     pub categories: Vec<TokenTest>,
     /// Terms of patients.
     pub subjects: Vec<Term>,
+    /// Identifiers that the patient registry is asked about.
     pub identifiers: Vec<PatientIdentifier>,
     /// Texts of the section `employer`.
     pub employers: Vec<String>,
 }
 
 impl PositiveValues {
+    /// Adds the values that a condition names.
     pub fn take(&mut self, condition: &SearchCondition) {
         match condition {
             SearchCondition::Patients(identifiers) => self.identifiers.extend(identifiers.iter().cloned()),

@@ -8,7 +8,9 @@ use fhir::outcome::Issue;
 /// Entries of a page when `_count` is absent, and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
+    /// Entries of a page when `_count` is absent.
     pub default: u32,
+    /// Entries of a page at most, whatever `_count` says.
     pub max: u32,
 }
 

@@ -11,8 +11,11 @@ use Modifier::{Contains, Exact, Identifier, Missing, Not, Patient};
 pub struct Parameter<L = Looks> {
     /// As sent, without modifier.
     pub name: &'static str,
+    /// The field that values are compared with.
     pub looks: L,
+    /// The modifiers it takes.
     pub modifiers: &'static [Modifier],
+    /// Whether its values may tell who a person is.
     pub personal: Personal,
     /// The FHIR R5 definition: last part of its canonical address, behind `http://hl7.org/fhir/SearchParameter/`.
     pub definition: &'static str,
@@ -29,19 +32,30 @@ pub trait LooksAt: Copy + 'static {
 /// What of a row a parameter looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
+    /// Id of the certificate.
     Id,
+    /// State of the certificate, asked for as `Composition.status`.
     State,
+    /// `Composition.category`
     Category,
+    /// `Composition.type`
     Kind,
+    /// Terms of this field, by `code`, `system|code`, `|code` or `system|`.
     Token(Field),
     /// `target` is the type of resource that a bare id means; `identifier` answers the modifier of that name.
     Reference {
+        /// Field of the reference itself.
         field: Field,
+        /// Resource type, such as `Patient`.
         target: &'static str,
+        /// Field of `Reference.identifier`; nothing where the parameter does not take the modifier.
         identifier: Option<Field>,
     },
+    /// A time, compared as a span.
     Time(TimeField),
+    /// `Composition.title`
     Title,
+    /// Code and text of a section, at any depth.
     SectionCodeText,
     /// Not at the row: at the patient registry, which gives the subjects to look for. Contract 4.6.
     Registry,
@@ -50,10 +64,15 @@ pub enum Looks {
 /// What may stand behind the name, after a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modifier {
+    /// `:not`, for what does not have the value.
     Not,
+    /// `:missing`, with the value `true` or `false`.
     Missing,
+    /// `:identifier`, for `Reference.identifier`.
     Identifier,
+    /// `:exact`, for the whole text as written.
     Exact,
+    /// `:contains`, for a part of the text.
     Contains,
     /// The type of what a reference points to.
     Patient,
@@ -62,9 +81,11 @@ pub enum Modifier {
 /// Whether a parameter's values may tell who a person is, so that they stay out of addresses we make. Contract 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Personal {
+    /// The values tell nothing of a person.
     No,
     /// Only with the modifier `:identifier`.
     Identifiers,
+    /// With every modifier and without one.
     Always,
 }
 
@@ -161,6 +182,7 @@ const FILTERS_OF_ALL: &[&str] = &[
 /// Why a name is no parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown<L: 'static = Looks> {
+    /// The table has no parameter of this name.
     Parameter,
     /// The parameter is known; the text behind the colon is none of its modifiers.
     Modifier(&'static Parameter<L>),
@@ -229,6 +251,7 @@ impl<L> Parameter<L> {
 }
 
 impl Modifier {
+    /// The modifier as sent, without its colon.
     pub fn name(self) -> &'static str {
         match self {
             Not => "not",

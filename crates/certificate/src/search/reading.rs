@@ -9,6 +9,7 @@ use fhir::outcome::{Hcert, Issue};
 /// The issues found so far, up to [`BODY_ISSUES_MAX`]. Every reader gives nothing for what is missing, and nothing with an issue for what is wrong.
 #[derive(Default)]
 pub struct BodyIssues {
+    /// In the order in which they were found.
     pub issues: Vec<Issue>,
 }
 
@@ -25,6 +26,7 @@ impl BodyIssues {
         }
     }
 
+    /// The items of a list member; empty where it is missing or no array.
     pub fn list<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &ElementPath) -> &'j [Json<'j>] {
         match object.get(name) {
             None => &[],
@@ -36,6 +38,7 @@ impl BodyIssues {
         }
     }
 
+    /// The object that a value is; `place` is where it stands.
     pub fn object<'j>(&mut self, value: &'j Json<'j>, place: &ElementPath) -> Option<&'j Object<'j>> {
         if let Json::Object(object) = value {
             return Some(object);
@@ -44,10 +47,12 @@ impl BodyIssues {
         None
     }
 
+    /// The text of a string member. `place` is where the object stands.
     pub fn text<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &ElementPath) -> Option<&'j str> {
         object.get(name).and_then(|value| self.string(value, &place.member(name)))
     }
 
+    /// The text of a string; `place` is where it stands.
     pub fn string<'j>(&mut self, value: &'j Json<'j>, place: &ElementPath) -> Option<&'j str> {
         if let Json::String(text) = value {
             return Some(text);

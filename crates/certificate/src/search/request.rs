@@ -24,6 +24,7 @@ pub const SEARCH_TESTS_MAX: usize = 100;
 pub struct ReadingLimits<'a> {
     /// `{base_url}` as this caller sees it, without a slash at the end.
     pub base_url: &'a str,
+    /// The configured namespaces of certificates.
     pub names: &'a Names,
     /// Entries of a page when `_count` is absent, and at most.
     pub count: Counts,
@@ -35,6 +36,7 @@ pub struct ReadingLimits<'a> {
     pub by_form: bool,
     /// Milliseconds since 1970 UTC.
     pub now: i64,
+    /// The key that parameters in links are sealed with.
     pub seal: &'a SealKey,
     /// Personal code of the caller, who alone can use the links; empty where there is none.
     pub caller: &'a str,
@@ -49,7 +51,9 @@ pub trait Filters {
     /// What a result is sorted by.
     type Key: Copy + PartialEq + 'static;
 
+    /// The search parameters of the resource type.
     const PARAMETERS: &'static [Parameter<Self::Looks>];
+    /// What `_sort` takes, each name with its key.
     const SORT_KEYS: &'static [(&'static str, Self::Key)];
 
     /// Takes a filter of the table. `name` is the name as sent, for messages.
@@ -218,6 +222,7 @@ pub enum UnknownParameter {
     Dropped,
     /// It is left out with a warning: `Prefer: handling=lenient`.
     Ignored,
+    /// It is refused with an issue.
     Refused,
 }
 

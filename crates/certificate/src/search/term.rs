@@ -73,6 +73,7 @@ const VERBATIM_BYTES_MAX: usize = 48;
 const HASHED: u8 = 0x80;
 
 impl Term {
+    /// The term of one field, form and value.
     pub fn new(field: Field, form: TermForm, value: &str) -> Term {
         Term::of_parts(field, form, [value])
     }
@@ -114,6 +115,7 @@ impl Term {
         Term(bytes.into())
     }
 
+    /// The bytes as they are stored: field, form, then the value or its digest.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

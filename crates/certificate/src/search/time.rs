@@ -22,6 +22,7 @@ enum Prefix {
 pub enum SearchDateError {
     /// The prefix is none, or none of this parameter.
     Prefix,
+    /// The value behind the prefix is no date.
     Time(TimeError),
 }
 

@@ -9,7 +9,10 @@ pub enum ListOrigin {
     /// It ships with the binary.
     Shipped,
     /// An operator loaded it, milliseconds since 1970 UTC.
-    Loaded { at: i64 },
+    Loaded {
+        /// Time of loading.
+        at: i64,
+    },
 }
 
 /// A list without its codes.
@@ -21,11 +24,13 @@ pub struct ListHeader {
     pub id: String,
     /// Canonical address without version.
     pub url: String,
+    /// `version` of the resource, where it has one.
     pub version: Option<String>,
     /// Its title, else its name, else its address.
     pub title: String,
     /// Language of its displays, where it says so.
     pub language: Option<String>,
+    /// Whether it ships with the binary or was loaded.
     pub origin: ListOrigin,
     /// It holds every code there is: `content` is `complete`, or the value set is not `experimental`.
     pub is_complete: bool,

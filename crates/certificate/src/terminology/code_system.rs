@@ -7,6 +7,7 @@ use fhir::json::Json;
 /// A code system at hand.
 #[derive(Debug)]
 pub struct CodeSystem {
+    /// The code system without its codes.
     pub about: ListHeader,
     concepts: Concepts,
 }

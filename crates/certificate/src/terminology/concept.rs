@@ -7,8 +7,11 @@ use fhir::json::Json;
 /// One code.
 #[derive(Debug)]
 pub struct Concept {
+    /// `code` as the list has it.
     pub code: String,
+    /// `display`, where the list has one.
     pub display: Option<String>,
+    /// `definition`, where the list has one.
     pub definition: Option<String>,
     /// `designation` as the list has it.
     pub designations: Vec<Json<'static>>,

@@ -16,6 +16,7 @@ pub(super) const ALLOWED_CODES_MAX: usize = 20;
 /// A code with everything the lists at hand say of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Coded<'t> {
+    /// Canonical address of the code system.
     pub system: &'t str,
     /// As the value set lists it.
     listed: Option<(&'t ListHeader, &'t Concept)>,
@@ -24,6 +25,7 @@ pub struct Coded<'t> {
 }
 
 impl<'t> Coded<'t> {
+    /// The code itself, as `Coding.code`.
     pub fn code(&self) -> &'t str {
         self.sources().next().map_or("", |(_, concept)| concept.code.as_str())
     }

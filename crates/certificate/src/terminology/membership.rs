@@ -8,9 +8,11 @@ use super::{ListHeader, Terminology};
 /// What is known of a code and a value set, in the order of certainty that it belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Membership {
+    /// The code does not belong to the value set.
     NotMember,
     /// It cannot be judged: the list is known only in part, or not at hand. Worth a warning, never an error.
     Unknown,
+    /// The code belongs to the value set.
     Member,
 }
 

@@ -14,6 +14,7 @@ pub(super) const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 /// A value set at hand.
 #[derive(Debug)]
 pub struct ValueSet {
+    /// The value set without its codes.
     pub about: ListHeader,
     pub(super) include: Vec<Include>,
     pub(super) exclude: Vec<Include>,

@@ -17,6 +17,7 @@ pub struct ProfileError {
     pub profile: String,
     /// Id of the element; empty for the profile itself.
     pub element: String,
+    /// What cannot be used, in English.
     pub problem: String,
 }
 

@@ -20,6 +20,7 @@ pub struct ProfileRules {
     pub resource_type: String,
     /// No resource needs to name it; others are built on it.
     pub is_abstract: bool,
+    /// What it asks of the resource, down to its last element.
     pub rules: ElementRules,
 }
 

@@ -13,6 +13,7 @@ pub struct Validator {
 /// What a validation found.
 #[derive(Debug, Default)]
 pub struct ValidationFindings {
+    /// Errors and warnings for the caller.
     pub problems: Problems,
     /// Numbers of the profile rules that were broken, for [`Validator::rules`]; one may stand several times.
     pub broken: Vec<u16>,

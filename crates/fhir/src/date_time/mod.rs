@@ -18,7 +18,9 @@ use text::{ClockTime, DateText};
 /// A span of time, milliseconds since 1970 UTC, both ends part of it. An open end is `i64::MIN` or `i64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
+    /// The first millisecond of the span.
     pub low: i64,
+    /// The last millisecond of the span.
     pub high: i64,
 }
 

@@ -12,7 +12,9 @@ pub const MANY: u32 = u32::MAX;
 /// A resource, a datatype, or the backbone element at a path (`Composition.section`).
 #[derive(Debug)]
 pub struct TypeDefinition {
+    /// `Composition`, `HumanName`, `dateTime`, or the path of a backbone element.
     pub name: &'static str,
+    /// Whether it is a resource, a datatype or a backbone element.
     pub kind: ElementKind,
     /// No value is of this type itself, as of `Resource` and `Element`.
     pub is_abstract: bool,
@@ -25,11 +27,16 @@ pub struct TypeDefinition {
     pub(super) checks: OnceLock<Checks>,
 }
 
+/// The kinds of types that R5 has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementKind {
+    /// A resource type, such as `Composition`.
     Resource,
+    /// A datatype with elements, such as `HumanName`.
     Complex,
+    /// A primitive datatype, such as `dateTime`.
     Primitive,
+    /// The type of a backbone element, named by its path, such as `Composition.section`.
     Backbone,
 }
 
@@ -40,6 +47,7 @@ pub struct Element {
     pub name: &'static str,
     /// One of several types, which JSON puts into the name (`valueQuantity`).
     pub is_choice: bool,
+    /// Number of values that must be there at least.
     pub min: u32,
     /// Or [`MANY`].
     pub max: u32,
@@ -58,6 +66,7 @@ pub struct Element {
 pub struct ElementType {
     /// `Reference`, `string`, or the path of a backbone element.
     pub name: &'static str,
+    /// How JSON shows a value of the type.
     pub content: ElementContent,
     /// A value without sibling object: `id`, `Extension.url`, XHTML.
     pub is_plain: bool,
@@ -68,9 +77,12 @@ pub struct ElementType {
     pub(super) definition: OnceLock<&'static TypeDefinition>,
 }
 
+/// How JSON shows the values of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementContent {
+    /// A boolean, a number or a string of this primitive type.
     Primitive(Primitive),
+    /// An object of a datatype or backbone element.
     Complex,
     /// Any resource: `contained`, `Bundle.entry.resource`, `Parameters.parameter.resource`.
     Resource,
@@ -79,9 +91,11 @@ pub enum ElementContent {
 /// What a JSON name means.
 #[derive(Clone, Copy, Debug)]
 pub struct ElementLookup {
+    /// The element that the name belongs to.
     pub element: &'static Element,
     /// Its place among the elements of the type.
     pub at: usize,
+    /// The type of its value: of a choice (`valueQuantity`) the one that the name states.
     pub kind: &'static ElementType,
     /// The name begins with `_`: id and extensions of a primitive value.
     pub is_sibling: bool,
@@ -108,6 +122,7 @@ pub struct Checks {
 /// What is asked of every value of an element, beyond what its type asks.
 #[derive(Debug)]
 pub struct ElementChecks {
+    /// Invariants of the element; those of a backbone element are asked of its type.
     pub invariants: Vec<&'static Invariant>,
     /// The value set of a required binding.
     pub codes: Option<&'static Codes>,

@@ -16,13 +16,16 @@ pub struct Node<'a> {
     pub value: Option<&'a Json<'a>>,
     /// Id and extensions of a primitive value.
     pub sibling: Option<&'a Json<'a>>,
+    /// The type of the element.
     pub kind: NodeKind,
 }
 
+/// What R5 says of the type of a node.
 #[derive(Clone, Copy, Debug)]
 pub enum NodeKind {
     /// A resource, a datatype or a backbone element.
     Complex(&'static TypeDefinition),
+    /// A primitive type, whose value is no object.
     Primitive(Primitive),
     /// Of no type that R5 has.
     Unknown,
@@ -54,6 +57,7 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The object whose members are its children: that beside a primitive value, else the value itself.
     pub fn object(&self) -> Option<&'a Object<'a>> {
         let object = if matches!(self.kind, NodeKind::Primitive(_)) { self.sibling } else { self.value };
         object.and_then(Json::as_object)

@@ -466,7 +466,9 @@ fn compile(pattern: &ExpressionStep) -> Result<Pattern, String> {
 /// Why an expression cannot be used: what was found, and where it stands (byte from 0).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpressionError {
+    /// What was found, in English.
     pub problem: String,
+    /// Where it stands in the expression, in bytes from 0.
     pub at: usize,
 }
 

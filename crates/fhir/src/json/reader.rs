@@ -231,6 +231,7 @@ fn bit_of(name: &[u8]) -> u32 {
 /// What was read of a text.
 #[derive(Debug)]
 pub struct ReadJson<'a> {
+    /// The value that the text holds.
     pub value: Json<'a>,
     /// What FHIR forbids in well-formed JSON.
     pub problems: Problems,

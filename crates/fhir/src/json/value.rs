@@ -5,11 +5,17 @@ use std::borrow::Cow;
 /// One JSON value. `Number` keeps its text as written (`1.10` stays `1.10`, `1E2` stays `1E2`). Contract 2.7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json<'a> {
+    /// `null`
     Null,
+    /// `true` or `false`
     Bool(bool),
+    /// A number, as the text it was written as.
     Number(Cow<'a, str>),
+    /// A string, without quotation marks and escapes.
     String(Cow<'a, str>),
+    /// Items in the order they were written.
     Array(Vec<Json<'a>>),
+    /// Members by name.
     Object(Object<'a>),
 }
 
@@ -59,14 +65,17 @@ impl<'a> Json<'a> {
         Json::Object(Object(members.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()))
     }
 
+    /// The members of an object; nothing for any other kind of value.
     pub fn as_object(&self) -> Option<&Object<'a>> {
         if let Json::Object(object) = self { Some(object) } else { None }
     }
 
+    /// The items of an array; nothing for any other kind of value.
     pub fn as_array(&self) -> Option<&[Json<'a>]> {
         if let Json::Array(items) = self { Some(items) } else { None }
     }
 
+    /// The text of a string; nothing for any other kind of value, a number included.
     pub fn as_str(&self) -> Option<&str> {
         if let Json::String(text) = self { Some(text) } else { None }
     }

@@ -9,7 +9,12 @@ macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
         /// Our own codes, ordered by precedence: of several issues the first in this order decides the HTTP status.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Hcert { $($name,)* }
+        pub enum Hcert {
+            $(
+                #[doc = concat!("Code `", $code, "` of the catalogue.")]
+                $name,
+            )*
+        }
 
         impl Hcert {
             /// All of them, in order.
@@ -168,14 +173,17 @@ pub type IssueType = String;
 /// Language of texts for callers. English unless `Accept-Language` prefers Estonian. Contract 5.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
+    /// FHIR language code `en`.
     #[default]
     English,
+    /// FHIR language code `et`.
     Estonian,
 }
 
 /// What the catalogue says of a code.
 #[derive(Debug)]
 pub struct CatalogueEntry {
+    /// `OperationOutcome.issue.code` of an issue with this code.
     pub issue_type: IssueType,
     /// HTTP status of an answer that this code decides.
     pub status: u16,

@@ -39,12 +39,16 @@ pub struct Issue {
 /// `OperationOutcome.issue.severity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
+    /// FHIR code `error`: it refuses something.
     Error,
+    /// FHIR code `warning`: it is worth knowing, but refuses nothing.
     Warning,
+    /// FHIR code `information`: it tells what was done, or left out of an answer.
     Information,
 }
 
 impl Severity {
+    /// The FHIR code.
     pub fn code(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -87,6 +91,7 @@ impl Issue {
         self
     }
 
+    /// The same issue with this severity.
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
@@ -97,6 +102,7 @@ impl Issue {
         self.severity == Severity::Error
     }
 
+    /// `OperationOutcome.issue.severity` as a FHIR code.
     pub fn severity_code(&self) -> &'static str {
         self.severity.code()
     }
@@ -106,10 +112,12 @@ impl Issue {
         Some(self.code)
     }
 
+    /// Its code in the catalogue.
     pub fn code(&self) -> Hcert {
         self.code
     }
 
+    /// `OperationOutcome.issue.expression`: FHIRPath of the elements it is about; empty when it is about none.
     pub fn expression(&self) -> &[String] {
         &self.expression
     }
@@ -171,6 +179,7 @@ impl Outcome {
         self
     }
 
+    /// The reason that only the log may show, where one was added.
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
     }

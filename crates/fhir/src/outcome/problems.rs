@@ -65,6 +65,7 @@ impl Problems {
         self.errors > 0
     }
 
+    /// Whether no problem was found, not even a warning.
     pub fn is_empty(&self) -> bool {
         self.issues.is_empty()
     }

@@ -15,6 +15,7 @@ pub const ISSUE_TYPE: &str = "exception";
 /// One code of one system.
 #[derive(Debug)]
 pub struct ReflectedCode {
+    /// The system that the code belongs to.
     pub system: System,
     /// `MPI-021`, `XRR200`, `10001`
     pub code: String,

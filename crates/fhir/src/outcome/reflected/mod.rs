@@ -22,15 +22,20 @@ pub struct Reflected {
     pub codings: Vec<ReflectedCoding>,
     /// `details.text`; empty when there was none.
     pub text: String,
+    /// `diagnostics`, where there were any.
     pub diagnostics: Option<String>,
+    /// `expression`, in its order; empty when there was none.
     pub expression: Vec<String>,
 }
 
 /// A code of another system, as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReflectedCoding {
+    /// `Coding.system`, where there was one.
     pub system: Option<String>,
+    /// `Coding.code`, where there was one.
     pub code: Option<String>,
+    /// `Coding.display`, where there was one.
     pub display: Option<String>,
 }
 
@@ -50,6 +55,8 @@ impl Reflected {
 /// What a registry refused with: its HTTP status and its issues, the registry's own first, the original error last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssueChain {
+    /// HTTP status of the registry's answer.
     pub status: u16,
+    /// The issues of the registry's OperationOutcome, in their order.
     pub issues: Vec<Reflected>,
 }

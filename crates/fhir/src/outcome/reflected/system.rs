@@ -15,9 +15,13 @@ pub enum System {
     XroadSka,
     /// Microservice for the unemployment fund.
     XroadTk,
+    /// Services of the population register.
     PopulationRegister,
+    /// Services of the unemployment fund.
     UnemploymentFund,
+    /// Services of the social insurance board.
     SocialInsurance,
+    /// Address register of the land board.
     AddressRegister,
     /// Employment register of the tax and customs board.
     TaxCustoms,
