@@ -41,5 +41,5 @@ pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
 pub use trail::{TrailFile, TrailFiles};
 pub use verify::{TrailVerifyReport, verify, verify_with};
-pub use wanted::{Agent, AuditedEntity, EventFilter, PatientOf, Result};
+pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
 pub use writer::{AuditClock, Failing, KeepFrom, TrailOptions, TrailState};

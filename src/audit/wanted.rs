@@ -14,7 +14,7 @@ pub struct EventFilter {
     pub patients: Vec<Vec<String>>,
     pub agents: Vec<Vec<Agent>>,
     pub actions: Vec<Vec<AuditAction>>,
-    pub outcomes: Vec<Vec<Result>>,
+    pub outcomes: Vec<Vec<EventResult>>,
     /// Milliseconds since 1970 UTC.
     pub times: Vec<RangeInclusive<i64>>,
 }
@@ -44,7 +44,7 @@ pub enum Agent {
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Result {
+pub enum EventResult {
     /// Whether it was refused or failed.
     Refused(bool),
     /// From and to.
@@ -74,12 +74,12 @@ impl EventFilter {
     }
 }
 
-impl Result {
+impl EventResult {
     fn is_of(&self, event: &AuditEvent) -> bool {
         match self {
-            Result::Refused(refused) => event.is_refused() == *refused,
-            Result::Status(range) => range.contains(&event.status),
-            Result::Code(code) => event.code.as_ref() == Some(code),
+            EventResult::Refused(refused) => event.is_refused() == *refused,
+            EventResult::Status(range) => range.contains(&event.status),
+            EventResult::Code(code) => event.code.as_ref() == Some(code),
         }
     }
 }
@@ -170,12 +170,12 @@ mod tests {
             (true, EventFilter { agents: vec![vec![doctor()], vec![Agent::Person("47101010033".into())]], ..all() }),
             (false, EventFilter { agents: vec![vec![doctor()], vec![Agent::Role("nurse".into())]], ..all() }),
             (false, EventFilter { agents: vec![vec![Agent::Organization("47101010033".into())]], ..all() }),
-            (true, EventFilter { outcomes: vec![vec![Result::Refused(true)]], ..all() }),
-            (false, EventFilter { outcomes: vec![vec![Result::Refused(false)]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![EventResult::Refused(true)]], ..all() }),
+            (false, EventFilter { outcomes: vec![vec![EventResult::Refused(false)]], ..all() }),
             (false, EventFilter { actions: vec![vec![AuditAction::ConsentSet]], ..all() }),
-            (true, EventFilter { outcomes: vec![vec![Result::Status(400..=499)]], ..all() }),
-            (true, EventFilter { outcomes: vec![vec![Result::Code("HCERT-179".into())]], ..all() }),
-            (false, EventFilter { outcomes: vec![vec![Result::Status(200..=299)]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![EventResult::Status(400..=499)]], ..all() }),
+            (true, EventFilter { outcomes: vec![vec![EventResult::Code("HCERT-179".into())]], ..all() }),
+            (false, EventFilter { outcomes: vec![vec![EventResult::Status(200..=299)]], ..all() }),
             (false, EventFilter { times: vec![0..=2_000, 1_001..=i64::MAX], ..all() }),
         ] {
             assert_eq!(holds(wanted.clone()), expected, "{wanted:?}");

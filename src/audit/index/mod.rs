@@ -15,7 +15,7 @@ pub(super) use indexes::AUDIT_DRAFT_PIECE_BYTES;
 pub(super) use indexes::Indexes;
 pub(super) use keeper::{keep, omits};
 
-use super::wanted::{Agent, AuditedEntity, EventFilter, Result};
+use super::wanted::{Agent, AuditedEntity, EventFilter, EventResult};
 use super::{AuditAction, AuditEvent, EventKey};
 use certificate::{Id, Version};
 use journal::record::sha256;
@@ -145,9 +145,9 @@ pub(super) fn conditions(wanted: &EventFilter) -> Vec<AnyOfKeys> {
         of(any
             .iter()
             .flat_map(|result| match result {
-                Result::Refused(is_refused) => vec![refused(*is_refused)],
-                Result::Status(range) => range.clone().map(status).collect(),
-                Result::Code(code) => vec![hash(KeyKind::Code, code.as_bytes())],
+                EventResult::Refused(is_refused) => vec![refused(*is_refused)],
+                EventResult::Status(range) => range.clone().map(status).collect(),
+                EventResult::Code(code) => vec![hash(KeyKind::Code, code.as_bytes())],
             })
             .collect())
     });

@@ -102,9 +102,9 @@ fn any_wanted() -> impl Strategy<Value = EventFilter> {
     ];
     let agents = prop::collection::vec(prop::collection::vec(agent, 1..3), 0..2);
     let outcome = prop_oneof![
-        any::<bool>().prop_map(Result::Refused),
-        Just(Result::Status(400..=404)),
-        Just(Result::Code("HCERT-179".into())),
+        any::<bool>().prop_map(EventResult::Refused),
+        Just(EventResult::Status(400..=404)),
+        Just(EventResult::Code("HCERT-179".into())),
     ];
     let outcomes = prop::collection::vec(prop::collection::vec(outcome, 1..2), 0..2);
     let actions = prop::collection::vec(Just(vec![AuditAction::CompositionRead, AuditAction::AuditRepaired]), 0..2);

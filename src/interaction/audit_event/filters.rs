@@ -6,8 +6,8 @@
 use std::ops::RangeInclusive;
 
 use crate::audit::{
-    Agent, AuditAction, AuditedEntity, EventFilter, EventOrder, RESTFUL, Result as AuditResult, SEVERITY,
-    action_system, identifier,
+    Agent, AuditAction, AuditedEntity, EventFilter, EventOrder, EventResult, RESTFUL, SEVERITY, action_system,
+    identifier,
 };
 use certificate::search::issue;
 use certificate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
@@ -257,10 +257,10 @@ fn agents_with_identifier(text: &str) -> Option<Vec<Agent>> {
     })
 }
 
-fn results(text: &str) -> Option<Vec<AuditResult>> {
+fn results(text: &str) -> Option<Vec<EventResult>> {
     let severity = |code: &str| match code {
-        "success" => vec![AuditResult::Refused(false)],
-        "error" => vec![AuditResult::Refused(true)],
+        "success" => vec![EventResult::Refused(false)],
+        "error" => vec![EventResult::Refused(true)],
         // The codes of HL7 that no event has.
         _ => Vec::new(),
     };
@@ -270,16 +270,16 @@ fn results(text: &str) -> Option<Vec<AuditResult>> {
         }
         SearchToken::SystemCode(system, code) if system == SEVERITY => severity(&code),
         SearchToken::System(system) if system == SEVERITY => {
-            vec![AuditResult::Refused(false), AuditResult::Refused(true)]
+            vec![EventResult::Refused(false), EventResult::Refused(true)]
         }
         SearchToken::SystemCode(..) | SearchToken::System(_) => Vec::new(),
         SearchToken::CodeWithoutSystem(_) => return None,
         SearchToken::Code(code) => vec![match code.as_str() {
-            "refused" => AuditResult::Refused(true),
-            _ if code.starts_with("HCERT-") => AuditResult::Code(code),
+            "refused" => EventResult::Refused(true),
+            _ if code.starts_with("HCERT-") => EventResult::Code(code),
             _ => {
                 let status = code.parse().ok().filter(|status| (100..=599).contains(status))?;
-                AuditResult::Status(status..=status)
+                EventResult::Status(status..=status)
             }
         }],
     })
@@ -354,7 +354,7 @@ mod tests {
         let organization = Agent::Organization("90006399".to_owned());
         assert_eq!(wanted.agents, [[Agent::Person("47101010033".to_owned())], [organization]]);
         assert_eq!(wanted.actions, [vec![AuditAction::CompositionRead, AuditAction::ConsentSet]]);
-        assert_eq!(wanted.outcomes, [vec![AuditResult::Refused(true), AuditResult::Code("HCERT-179".to_owned())]]);
+        assert_eq!(wanted.outcomes, [vec![EventResult::Refused(true), EventResult::Code("HCERT-179".to_owned())]]);
         assert_eq!(wanted.span(), date_time::search_span("2026-11-01").unwrap().low..=i64::MAX);
         assert_eq!(order, EventOrder::OldestFirst);
     }
@@ -371,8 +371,8 @@ mod tests {
             [AuditAction::ConsentGet]
         );
         let results = |value| read(&[("outcome", value)]).unwrap().0.outcomes.remove(0);
-        assert_eq!(results("http://hl7.org/fhir/issue-severity|error"), [AuditResult::Refused(true)]);
-        assert_eq!(results("success"), [AuditResult::Refused(false)]);
+        assert_eq!(results("http://hl7.org/fhir/issue-severity|error"), [EventResult::Refused(true)]);
+        assert_eq!(results("success"), [EventResult::Refused(false)]);
     }
 
     #[test]

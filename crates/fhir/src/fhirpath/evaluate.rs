@@ -58,7 +58,7 @@ impl From<Option<bool>> for Items<'_> {
     }
 }
 
-type Result<T> = std::result::Result<T, EvaluationError>;
+type Evaluated<T> = std::result::Result<T, EvaluationError>;
 
 const ONE_EXPECTED: EvaluationError = EvaluationError("several values where one is expected");
 const TOO_MANY: EvaluationError = EvaluationError("too many values to look at");
@@ -75,18 +75,18 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Counts values that are looked at. The bound is one for the whole evaluation: a step may come again for each of many values.
-    fn spend(&self, steps: usize) -> Result<()> {
+    fn spend(&self, steps: usize) -> Evaluated<()> {
         let spent = self.steps.get().saturating_add(steps);
         self.steps.set(spent);
         if spent > FHIRPATH_STEPS_MAX { Err(TOO_MANY) } else { Ok(()) }
     }
 
-    fn spend_pairs(&self, left: &Items, right: &Items) -> Result<()> {
+    fn spend_pairs(&self, left: &Items, right: &Items) -> Evaluated<()> {
         self.spend(left.0.len().saturating_mul(right.0.len()))
     }
 
     /// The same values, each once.
-    fn distinct(&self, items: Items<'a>) -> Result<Items<'a>> {
+    fn distinct(&self, items: Items<'a>) -> Evaluated<Items<'a>> {
         self.spend_pairs(&items, &items)?;
         let mut out = Items::default();
         for item in items.0 {
@@ -98,7 +98,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub(super) fn truth(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Option<bool>> {
+    pub(super) fn truth(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Evaluated<Option<bool>> {
         match term {
             ExpressionStep::Binary { operator, left, right } if operator.is_logical() => {
                 self.logical(*operator, left, right, input)
@@ -112,12 +112,12 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The elements among the values of a term.
-    pub(super) fn elements(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
+    pub(super) fn elements(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Evaluated<Vec<Node<'a>>> {
         Ok(self.term(term, input)?.0.iter().filter_map(Item::node).collect())
     }
 
     /// Whether a term gives anything. Most invariants ask only this of a plain member, which need not be made for it.
-    fn exists(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<bool> {
+    fn exists(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Evaluated<bool> {
         match (term, input.0.as_slice()) {
             (ExpressionStep::Member { on: None, name }, [Item::Node(node)])
                 if name.starts_with(|first: char| first.is_lowercase()) =>
@@ -128,7 +128,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn term(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Result<Items<'a>> {
+    fn term(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Evaluated<Items<'a>> {
         Ok(match term {
             ExpressionStep::Text(text) => Item::Text(Cow::Borrowed(text)).into(),
             ExpressionStep::Number(number) => Item::Number(*number).into(),
@@ -166,14 +166,14 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    fn on(&self, on: Option<&'a ExpressionStep>, input: &Items<'a>) -> Result<Items<'a>> {
+    fn on(&self, on: Option<&'a ExpressionStep>, input: &Items<'a>) -> Evaluated<Items<'a>> {
         match on {
             Some(on) => self.term(on, input),
             None => Ok(input.clone()),
         }
     }
 
-    fn member(&self, on: Option<&'a ExpressionStep>, name: &str, input: &Items<'a>) -> Result<Items<'a>> {
+    fn member(&self, on: Option<&'a ExpressionStep>, name: &str, input: &Items<'a>) -> Evaluated<Items<'a>> {
         let owned;
         let items = match on {
             Some(on) => {
@@ -196,7 +196,7 @@ impl<'a> Evaluation<'a> {
         Ok(Items(out.into_iter().map(Item::Node).collect()))
     }
 
-    fn call(&self, input: &Items<'a>, call: &'a Call) -> Result<Items<'a>> {
+    fn call(&self, input: &Items<'a>, call: &'a Call) -> Evaluated<Items<'a>> {
         let items = &input.0;
         let each = |item: &Item<'a>, test: &'a ExpressionStep| self.truth(test, &item.clone().into());
         let boolean = |truth: bool| Ok(Item::Boolean(truth).into());
@@ -349,7 +349,7 @@ impl<'a> Evaluation<'a> {
         left: &'a ExpressionStep,
         right: &'a ExpressionStep,
         input: &Items<'a>,
-    ) -> Result<Option<bool>> {
+    ) -> Evaluated<Option<bool>> {
         use Operator::*;
         let left = self.truth(left, input)?;
         // What the left side decides alone is not asked again.
@@ -381,7 +381,7 @@ impl<'a> Evaluation<'a> {
         left: &'a ExpressionStep,
         right: &'a ExpressionStep,
         input: &Items<'a>,
-    ) -> Result<Items<'a>> {
+    ) -> Evaluated<Items<'a>> {
         use Operator::*;
         if operator.is_logical() {
             return self.logical(operator, left, right, input).map(Items::from);
@@ -484,7 +484,7 @@ impl<'a> Items<'a> {
     }
 }
 
-fn truth(items: &Items) -> Result<Option<bool>> {
+fn truth(items: &Items) -> Evaluated<Option<bool>> {
     match items.0.as_slice() {
         [] => Ok(None),
         [item] => Ok(Some(item.boolean().unwrap_or(true))),
@@ -492,7 +492,7 @@ fn truth(items: &Items) -> Result<Option<bool>> {
     }
 }
 
-fn number(items: &Items) -> Result<Option<f64>> {
+fn number(items: &Items) -> Evaluated<Option<f64>> {
     match items.0.as_slice() {
         [] => Ok(None),
         [item] => item.number().map(Some).ok_or(EvaluationError("a number is expected")),
@@ -500,7 +500,7 @@ fn number(items: &Items) -> Result<Option<f64>> {
     }
 }
 
-fn text<'a>(items: &Items<'a>) -> Result<Option<Cow<'a, str>>> {
+fn text<'a>(items: &Items<'a>) -> Evaluated<Option<Cow<'a, str>>> {
     match items.0.as_slice() {
         [] => Ok(None),
         // A value that is missing but for an extension has no text.
@@ -521,7 +521,7 @@ fn equal(left: &Items, right: &Items) -> Option<bool> {
     Some(left.0.len() == right.0.len() && left.0.iter().zip(&right.0).all(|(left, right)| left.equals(right)))
 }
 
-fn within<'a>(item: &Items<'a>, all: &Items<'a>) -> Result<Items<'a>> {
+fn within<'a>(item: &Items<'a>, all: &Items<'a>) -> Evaluated<Items<'a>> {
     match item.0.as_slice() {
         [] => Ok(Items::default()),
         [item] => Ok(Some(all.has(item)).into()),
@@ -529,7 +529,7 @@ fn within<'a>(item: &Items<'a>, all: &Items<'a>) -> Result<Items<'a>> {
     }
 }
 
-fn order<'a>(left: &Items, right: &Items, test: impl Fn(std::cmp::Ordering) -> bool) -> Result<Items<'a>> {
+fn order<'a>(left: &Items, right: &Items, test: impl Fn(std::cmp::Ordering) -> bool) -> Evaluated<Items<'a>> {
     let (left, right) = match (left.0.as_slice(), right.0.as_slice()) {
         ([], _) | (_, []) => return Ok(Items::default()),
         ([left], [right]) => (left, right),

@@ -9,14 +9,14 @@ use crate::embedded::store::record::RecordDraft;
 use crate::embedded::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, Write};
 use crate::{ClockDecision, ListChange, PatientWrite, PatientWritten};
 
-pub(super) type Answer<T> = oneshot::Sender<Result<T, RefusedChange>>;
+pub(super) type AnswerSender<T> = oneshot::Sender<Result<T, RefusedChange>>;
 
 /// A write with its compressed body.
 pub(crate) struct Prepared {
     pub write: Write,
     /// Of a change of consent only the fields count.
     pub draft: RecordDraft,
-    pub answer: Answer<AcknowledgedChange>,
+    pub answer: AnswerSender<AcknowledgedChange>,
     /// It was put off once, since the certificate had a version of the same millisecond.
     pub has_waited: bool,
 }
@@ -26,26 +26,26 @@ pub(crate) enum Job {
     Write(Box<Prepared>),
     Import {
         versions: Vec<(RecordDraft, ImportedVersion)>,
-        answer: Answer<Vec<Imported>>,
+        answer: AnswerSender<Vec<Imported>>,
     },
     Lists {
         changes: Vec<ListChange>,
-        answer: Answer<()>,
+        answer: AnswerSender<()>,
     },
     Patients {
         writes: Vec<PatientWrite>,
         /// For a place in the queue, instead of being refused.
         waits: bool,
-        answer: Answer<Vec<PatientWritten>>,
+        answer: AnswerSender<Vec<PatientWritten>>,
     },
     Clock {
         decision: ClockDecision,
-        answer: Answer<()>,
+        answer: AnswerSender<()>,
     },
     /// The head of the audit trail, as text.
     AuditHead {
         head: String,
-        answer: Answer<()>,
+        answer: AnswerSender<()>,
     },
 }
 
@@ -79,11 +79,11 @@ impl Job {
 
 /// Who waits for a job, and what it is told once it is stored.
 pub(super) enum Reply {
-    Write(Answer<AcknowledgedChange>, Result<AcknowledgedChange, RefusedChange>),
-    Import(Answer<Vec<Imported>>, Vec<Imported>),
+    Write(AnswerSender<AcknowledgedChange>, Result<AcknowledgedChange, RefusedChange>),
+    Import(AnswerSender<Vec<Imported>>, Vec<Imported>),
     /// Code lists, the clock, or the head of the audit trail.
-    Done(Answer<()>),
-    Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
+    Done(AnswerSender<()>),
+    Patients(AnswerSender<Vec<PatientWritten>>, Vec<PatientWritten>),
 }
 
 /// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
