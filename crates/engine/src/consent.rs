@@ -8,11 +8,14 @@ use certificate::{Consent, Seq, Stamp, Version};
 pub struct ConsentRecord {
     /// Counts the changes of this certificate's consent, from 1.
     pub number: u32,
+    /// Number of this change in the store, over all certificates.
     pub seq: Seq,
     /// The certificate's newest version then.
     pub version: Version,
     /// What holds from this change on.
     pub consent: Consent,
+    /// When the consent was changed.
     pub stamp: Stamp,
+    /// Who changed the consent.
     pub who: Actor,
 }

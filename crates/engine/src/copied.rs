@@ -24,7 +24,9 @@ pub struct StoreMoment {
     pub next_patient_id: u64,
     /// What bodies are compressed with, by number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
+    /// The code lists that an operator loaded.
     pub lists: Vec<StoredList>,
+    /// The newest time stamp and the clock decisions of an operator.
     pub time: KeptTime,
     /// None where no command has served it.
     pub purpose: Option<FolderPurpose>,
@@ -47,7 +49,9 @@ pub struct KeptTime {
 /// Rows of a log, one behind the other, as they are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPiece {
+    /// Copied rows, in a layout that only the engine reads and writes.
     pub bytes: Vec<u8>,
+    /// Number of rows in `bytes`.
     pub rows: u64,
     /// Number of the last one.
     pub last: u64,
@@ -58,7 +62,9 @@ pub struct LogPiece {
 pub struct Beginning {
     /// Of the store that was copied.
     pub store: String,
+    /// Names that stored data hold, setting and value; as [`StoreMoment::names`].
     pub names: Vec<(String, String)>,
+    /// Dictionaries that the copied bodies are compressed with, each with its number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
     /// The last change that is taken; pieces may go further.
     pub to: Seq,
@@ -71,6 +77,7 @@ pub struct RestoreEnd {
     pub next_id: u64,
     /// New patients get no smaller id.
     pub next_patient_id: u64,
+    /// Code lists to store, those of the moment that was copied.
     pub lists: Vec<StoredList>,
     /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
     pub time: Option<KeptTime>,

@@ -7,9 +7,11 @@ use certificate::Seq;
 /// The engine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineHealth {
+    /// Whether the store reads and writes, and why not.
     pub store: StoreHealth,
     /// The last damage that a request or a command met, in words without personal data; the store goes on with what can be read.
     pub damage: Option<String>,
+    /// Whether searches are answered.
     pub index: IndexHealth,
     /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
     pub index_waits: Option<String>,
@@ -53,9 +55,13 @@ pub enum StoreHealth {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexHealth {
     /// Searches are answered; `lag` changes are still found beside the index.
-    Live { lag: u64 },
+    Live {
+        /// Changes of the store that the index does not hold yet.
+        lag: u64,
+    },
     /// It is being built, and searches are refused.
     Building {
+        /// How much of the store's changes the index holds so far, in percent from 0 to 100.
         percent: u64,
         /// What was wrong with the one before, in words.
         why: String,
@@ -65,7 +71,9 @@ pub enum IndexHealth {
 /// Room of a file system, as far as this user may fill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskRoom {
+    /// Bytes that this user may still write.
     pub free_bytes: u64,
+    /// Size of the whole file system in bytes.
     pub total_bytes: u64,
 }
 

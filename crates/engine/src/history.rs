@@ -28,7 +28,10 @@ pub struct HistoryQuery {
 /// One page, newest first, with the exact total; both of the moment `at`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
+    /// Versions on all pages together.
     pub total: u64,
+    /// Versions on this page, newest first.
     pub hits: Vec<Hit>,
+    /// The last change that the page takes into account; 0 in an empty store.
     pub at: Seq,
 }

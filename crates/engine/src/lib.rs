@@ -3,6 +3,7 @@
 //!
 //! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
 
+#![deny(missing_docs)]
 // Both panic when nobody reads any more.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
@@ -93,7 +94,9 @@ impl FolderPurpose {
 /// When commits prepare a fast start after a crash (setting `storage.quick_repair`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickRepair {
+    /// Every commit prepares it.
     On,
+    /// No commit prepares it.
     Off,
     /// On from the file size at which a full repair would be felt.
     Auto,
@@ -102,10 +105,13 @@ pub enum QuickRepair {
 /// A version as it is stored.
 #[derive(Clone, Debug)]
 pub struct StoredVersion {
+    /// Id of the certificate.
     pub id: Id,
+    /// Version of the certificate, from 1.
     pub version: Version,
     /// State after this version; `Deleted` is the tombstone, which has no resource.
     pub state: State,
+    /// When the version was made.
     pub stamp: Stamp,
     /// The resource, byte for byte as it is served; empty for the tombstone.
     pub resource: Vec<u8>,
@@ -116,6 +122,7 @@ pub struct StoredVersion {
 pub struct RowStanding {
     /// The newest version, which may be a tombstone.
     pub version: Version,
+    /// State after the newest version.
     pub state: State,
     /// The row of the newest version that has one, with the consent that holds. None for a tombstone that was imported alone.
     pub row: Option<Row>,
@@ -124,8 +131,10 @@ pub struct RowStanding {
 /// A version, its own row, and what rights ask of its certificate at the same moment.
 #[derive(Clone, Debug)]
 pub struct Versioned {
+    /// The version that was asked for, which may be an old one.
     pub stored: StoredVersion,
     /// None for a tombstone. With the consent that holds now.
     pub row: Option<Row>,
+    /// What rights ask of the certificate: its newest version, state and row.
     pub standing: RowStanding,
 }

@@ -3,6 +3,7 @@
 /// A CodeSystem or ValueSet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredList {
+    /// Type and canonical URL; a new list replaces the one with the same key.
     pub key: ListKey,
     /// When it was loaded, milliseconds since 1970 UTC.
     pub at: i64,
@@ -13,7 +14,9 @@ pub struct StoredList {
 /// What a list is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListKey {
+    /// `CodeSystem` or `ValueSet`.
     pub resource_type: String,
+    /// The canonical `url` of the resource.
     pub url: String,
 }
 
@@ -22,6 +25,7 @@ pub struct ListKey {
 pub enum ListChange {
     /// In the place of one with the same key.
     Put(StoredList),
+    /// Removes the list with this key.
     Remove(ListKey),
 }
 

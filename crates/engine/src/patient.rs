@@ -5,7 +5,9 @@ use certificate::{Id, Stamp, Version};
 /// What the engine knows of one version of a patient without reading its resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatientFacts {
+    /// FHIR `Patient.active`; true where the resource has none.
     pub is_active: bool,
+    /// Whether the resource says that the patient has died (FHIR `Patient.deceased[x]`).
     pub is_deceased: bool,
     /// First and last day that the birth date can mean, in days since 1970-01-01; at most a year apart.
     pub born: Option<(i32, i32)>,
@@ -18,9 +20,13 @@ pub struct PatientFacts {
 /// One version of a patient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPatient {
+    /// Id of the patient.
     pub id: Id,
+    /// Version of the patient, from 1.
     pub version: Version,
+    /// When the version was made.
     pub stamp: Stamp,
+    /// What the engine knows without reading `resource`.
     pub facts: PatientFacts,
     /// The resource, byte for byte as it is served.
     pub resource: Vec<u8>,
@@ -35,6 +41,7 @@ pub struct PatientWrite {
     pub unless: Option<(String, String)>,
     /// System and value that nobody else should have: one who has it is told, and hinders nothing.
     pub alone: Option<(String, String)>,
+    /// What the engine has to know of the new version.
     pub facts: PatientFacts,
     /// The bytes behind the head ([`certificate::head::tail`]).
     pub tail: Vec<u8>,
@@ -63,10 +70,13 @@ impl PatientWritten {
 /// One line of the directory that searches walk: the newest version of a patient, in few words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatientLine {
+    /// Id of the patient.
     pub id: Id,
     /// As [`PatientFacts::born`].
     pub born: Option<(i32, i32)>,
+    /// As [`PatientFacts::is_active`].
     pub is_active: bool,
+    /// As [`PatientFacts::is_deceased`].
     pub is_deceased: bool,
     /// When the version was made, milliseconds since 1970 UTC.
     pub milliseconds: i64,

@@ -26,7 +26,9 @@ pub struct ClockEvent {
 /// A change that was committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommittedChange {
+    /// Number of the change, over all certificates.
     pub seq: Seq,
+    /// Id of the certificate that was changed.
     pub id: Id,
     /// The version that was made; for a consent the newest one then.
     pub version: Version,
@@ -34,9 +36,11 @@ pub struct CommittedChange {
     pub state: State,
     /// What the system clock said when the change was made, milliseconds since 1970 UTC. Told again after a crash: its time stamp.
     pub at: i64,
+    /// The request that made the change.
     pub action: ChangeAction,
     /// What holds from now on, where consent was changed.
     pub consent: Option<Consent>,
+    /// Who made the change.
     pub who: Actor,
     /// The registry's id of the patient, such as `200`, where the registry was asked.
     pub patient: Option<String>,
@@ -47,12 +51,19 @@ pub struct CommittedChange {
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeAction {
+    /// FHIR `create`.
     Create,
+    /// FHIR `update`.
     Update,
+    /// Operation `$suspend`.
     Suspend,
+    /// Operation `$cancel`.
     Cancel,
+    /// FHIR `delete`.
     Delete,
+    /// A change of consent, which makes no version. Contract 7.6.
     Consent,
+    /// A version that an import brought.
     Import,
 }
 

@@ -16,33 +16,51 @@ use fhir::outcome::Outcome;
 /// whatever it is.
 #[derive(Debug)]
 pub enum Write {
+    /// FHIR `create`: the first version of a new certificate.
     Create {
+        /// The content of the first version.
         content: VersionContent,
         /// `If-None-Exist`: a current certificate with this term makes the create a no-op. Contract 2.5.
         /// One outside of `rows` does not count.
         if_none_exist: Option<Term>,
+        /// Rights of who asks. Only certificates within them count for `if_none_exist`.
         rows: Option<Arc<Filter>>,
     },
+    /// FHIR `update`, `$suspend` or `$cancel`: a new version of a certificate that is there.
     Update {
+        /// Id of the certificate to change.
         id: Id,
+        /// The content of the new version.
         content: VersionContent,
+        /// `If-Match`: the newest version must meet it. Contract 2.5.
         if_match: Option<Precondition>,
         /// The version that `content` was made from, when it was: another one now bounces the request.
         base: Option<Version>,
+        /// Rights of who asks, which the current row must meet.
         rows: Option<Arc<Filter>>,
     },
+    /// FHIR `delete`: a tombstone becomes the newest version.
     Delete {
+        /// Id of the certificate to delete.
         id: Id,
+        /// `If-Match`: the newest version must meet it. Contract 2.5.
         if_match: Option<Precondition>,
+        /// Who deletes the certificate.
         who: Actor,
+        /// Rights of who asks, which the current row must meet.
         rows: Option<Arc<Filter>>,
     },
     /// Contract 7.6: no new version. What is None stays.
     Consent {
+        /// Id of the certificate whose consent changes.
         id: Id,
+        /// The new consent for those who treat, as [`certificate::Consent::doctor`].
         doctor: Option<Openness>,
+        /// The new consent for representatives, as [`certificate::Consent::representative`].
         representative: Option<Openness>,
+        /// Who changes the consent.
         who: Actor,
+        /// Rights of who asks, which the current row must meet.
         rows: Option<Arc<Filter>>,
     },
 }
@@ -52,10 +70,13 @@ pub enum Write {
 pub struct VersionContent {
     /// Update, `$suspend` and `$cancel` differ in what they need.
     pub trigger: Trigger,
+    /// What the request brings, by which the table of transitions decides.
     pub brings: Need,
     /// The bytes behind the head ([`certificate::head::tail`]).
     pub tail: Vec<u8>,
+    /// The index row of this content.
     pub row: Row,
+    /// Who makes the version.
     pub who: Actor,
     /// Nothing where the registry was not asked.
     pub subject: Option<VersionSubject>,
@@ -79,6 +100,7 @@ pub struct VersionSubject {
 pub struct Actor {
     /// Personal code.
     pub person: Option<String>,
+    /// Roles as the token spells them, separated by spaces.
     pub role: Option<String>,
     /// Registry code.
     pub organization: Option<String>,
@@ -93,7 +115,9 @@ pub struct Actor {
 /// What else is known of who acts, for the audit trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Particulars {
+    /// Given name of the person, as the token has it.
     pub given_name: Option<String>,
+    /// Family name of the person, as the token has it.
     pub family_name: Option<String>,
     /// Registry code of whom the person stands for.
     pub represented_party: Option<String>,
@@ -103,20 +127,26 @@ pub struct Particulars {
     pub address: Option<String>,
     /// As claimed by `x-road-client`, `x-road-issue`, `x-road-userid`.
     pub x_road_client: Option<String>,
+    /// As claimed by the header `x-road-issue`.
     pub x_road_issue: Option<String>,
+    /// As claimed by the header `x-road-userid`.
     pub x_road_userid: Option<String>,
     /// Names of the headers of X-Road that were dropped.
     pub x_road_dropped: Option<String>,
+    /// The caller's software, as the token names it.
     pub application: Option<String>,
 }
 
 /// An acknowledged change: durable, and seen by every search from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcknowledgedChange {
+    /// Id of the certificate.
     pub id: Id,
+    /// The version that was made; the newest one where none was made.
     pub version: Version,
     /// Of the change; of the version where nothing changed.
     pub stamp: Stamp,
+    /// State after that version.
     pub state: State,
     /// False when nothing had to change: the certificate was there already, is deleted already, or the consent was so already.
     pub changed: bool,
@@ -152,8 +182,11 @@ impl From<Outcome> for RefusedChange {
 /// A version of an import: it keeps id, version and time.
 #[derive(Debug)]
 pub struct ImportedVersion {
+    /// Id of the certificate, which stays.
     pub id: Id,
+    /// Version of the certificate, which stays.
     pub version: Version,
+    /// When the version was made, in the store that it comes from.
     pub stamp: Stamp,
     /// `Deleted` for a tombstone, which has no content.
     pub state: State,
@@ -164,6 +197,7 @@ pub struct ImportedVersion {
 /// What became of one imported version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
+    /// The version was new here and was stored.
     Stored,
     /// The same version was there already.
     Identical,

@@ -11,7 +11,9 @@ use super::{Engine, index};
 /// Bytes before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
+    /// Bytes of the store's file, before and after.
     pub store: (u64, u64),
+    /// Bytes of all files of the index, before and after.
     pub index: (u64, u64),
 }
 

@@ -13,9 +13,11 @@ use base::metrics::Metrics;
 /// How to open the engine.
 #[derive(Clone)]
 pub struct EngineOptions {
+    /// The data folder; [`Engine::open`] makes it where it is missing.
     pub folder: PathBuf,
     /// redb's cache; it may be exceeded by about half.
     pub cache_bytes: usize,
+    /// When commits prepare a fast start after a crash.
     pub quick_repair: QuickRepair,
     /// What stored data hold.
     pub names: FolderNames,
@@ -27,6 +29,7 @@ pub struct EngineOptions {
     pub witness: Option<Arc<dyn Witness>>,
     /// Where writer and indexer count.
     pub metrics: Arc<Metrics>,
+    /// The system clock, milliseconds since 1970 UTC; time stamps come from it.
     pub clock: Clock,
     /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](crate::elapsed_clock), unless a test says
     /// otherwise.

@@ -496,6 +496,7 @@ impl PlannedSearch {
         self.planned.rows
     }
 
+    /// Runs the search and returns its page; a damaged index or a panic is [`SearchError::Failed`].
     pub fn run(self) -> Result<SearchPage, SearchError> {
         self.shared.search(|| self.view.run(&self.query, self.planned))
     }

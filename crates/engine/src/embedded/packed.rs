@@ -10,10 +10,13 @@ use certificate::{Id, Stamp, State, Version, head};
 
 /// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
 pub struct Packed {
+    /// Id of the certificate.
     pub id: Id,
+    /// Version of the certificate, from 1.
     pub version: Version,
     /// State after this version; `Deleted` is the tombstone, which has no resource.
     pub state: State,
+    /// When the version was made.
     pub stamp: Stamp,
     dictionary: Option<Dictionary>,
     lying: StoredVersionPage,

@@ -20,19 +20,27 @@ pub struct Stats {
     pub formats: BTreeMap<String, u32>,
     /// The last change.
     pub change: u64,
+    /// Stored versions of all certificates, tombstones included.
     pub versions: u64,
     /// Changes of consent.
     pub consents: u64,
     /// Current certificates; deleted ones are not counted.
     pub certificates: u64,
+    /// Current certificates by the name of their state, such as `Draft`.
     pub by_state: BTreeMap<String, u64>,
+    /// Current certificates by the name of their profile.
     pub by_profile: BTreeMap<String, u64>,
     /// By the code of the first category; those without one stand under `-`.
     pub by_category: BTreeMap<String, u64>,
+    /// Patients of the embedded registry.
     pub patients: u64,
+    /// Stored versions of all patients.
     pub patient_versions: u64,
+    /// What the search index holds.
     pub index: IndexSize,
+    /// What each table of the store takes.
     pub tables: Vec<TableSize>,
+    /// What each file and folder directly in the data folder takes, by name.
     pub files: Vec<FileSize>,
     /// Bytes of the record of one version, header and key included, on average; 0 without versions.
     pub version_bytes: u64,
@@ -54,7 +62,9 @@ pub struct IndexSize {
 /// What a table of the store takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSize {
+    /// Name of the table, such as `version`.
     pub name: String,
+    /// Number of rows in the table.
     pub rows: u64,
     /// Keys and values.
     pub stored_bytes: u64,
@@ -67,7 +77,9 @@ pub struct TableSize {
 /// What a file or folder in the data folder takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSize {
+    /// Name of the file or folder, without its path.
     pub name: String,
+    /// Number of files: 1 for a file, for a folder all files below it.
     pub files: u64,
     /// Lengths, added.
     pub bytes: u64,

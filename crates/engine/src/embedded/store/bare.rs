@@ -15,8 +15,11 @@ use super::{CHANGE, CLASS, COUNTER, DICTIONARY, META, StoreError, StoreReader, T
 /// A table of `(id, number)` to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Records {
+    /// Versions of certificates; the number is the version.
     Version,
+    /// Changes of consent; the number counts those of one certificate, from 1.
     Consent,
+    /// Versions of patients; the number is the version.
     Patient,
 }
 

@@ -6,8 +6,11 @@ use certificate::{Id, Seq, Version};
 /// One row of `change`: what happened, to which certificate, when, and how many versions the store had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeRow {
+    /// Number of this change, over all certificates.
     pub seq: Seq,
+    /// Id of the certificate that was changed.
     pub id: Id,
+    /// Whether a version was made or the consent was changed.
     pub what: ChangeKind,
     /// Stamp of the change, milliseconds since 1970 UTC.
     pub milliseconds: i64,
@@ -38,6 +41,7 @@ impl ChangeRow {
         }
     }
 
+    /// The stored form, without `seq`, which is the key of the row.
     pub fn write(self) -> [u8; CHANGE_BYTES] {
         let (kind, number) = match self.what {
             ChangeKind::Version(version) => (KIND_VERSION, version.get()),
@@ -52,6 +56,7 @@ impl ChangeRow {
         out
     }
 
+    /// Reads the row that has the key `seq`; fails with `Damaged` on an unknown kind or a number or id of 0.
     pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<ChangeRow, StoreError> {
         let damaged = || StoreError::Damaged(format!("change {seq} is not readable"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));

@@ -30,7 +30,9 @@ const HEAD_BYTES: usize = 8 + CHANGE_BYTES + 4;
 /// One change of a certificate as it was copied.
 #[derive(Clone, Copy, Debug)]
 pub struct CopiedChange<'a> {
+    /// The row of the table `change`.
     pub change: ChangeRow,
+    /// The stored record of the version or of the consent.
     pub record: &'a [u8],
 }
 

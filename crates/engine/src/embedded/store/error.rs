@@ -18,7 +18,14 @@ pub enum StoreError {
     /// Made by an earlier release, and not to be brought to this one's format.
     Migration(String),
     /// Made with other namespaces: the setting, what the folder has, what was asked for.
-    OtherNames { name: String, stored: String, wanted: String },
+    OtherNames {
+        /// The setting that holds the name.
+        name: String,
+        /// The value that the folder was made with.
+        stored: String,
+        /// The value that the settings have now.
+        wanted: String,
+    },
     /// Made by the command that serves for another purpose.
     OtherPurpose(FolderPurpose),
     /// Bytes that cannot have been written so.

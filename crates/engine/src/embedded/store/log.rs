@@ -6,7 +6,9 @@ pub(super) mod memory;
 /// What a table takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
+    /// Name of the table, such as `version`.
     pub name: String,
+    /// Number of rows in the table.
     pub rows: u64,
     /// Bytes of keys and values.
     pub stored_bytes: u64,

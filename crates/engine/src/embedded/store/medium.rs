@@ -17,7 +17,9 @@ use crate::{FolderNames, FolderPurpose, QuickRepair, STORE_FILE};
 /// What a store is opened on.
 #[derive(Clone, Debug)]
 pub enum StoreMedium {
+    /// A file of redb in the data folder.
     File(FileMedium),
+    /// Tables in memory, kept until the last clone of the log is dropped.
     Memory(MemoryLog),
 }
 
@@ -130,11 +132,15 @@ fn unopened(path: &Path, error: DatabaseError) -> StoreError {
 /// How to open the store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
+    /// redb's cache in bytes; it may be exceeded by about half.
     pub cache_bytes: usize,
+    /// When commits prepare a fast start after a crash.
     pub quick_repair: QuickRepair,
+    /// Names that stored data hold; a store that was made with other names is refused.
     pub names: FolderNames,
     /// What the folder is opened for; none for commands that serve it to nobody.
     pub purpose: Option<FolderPurpose>,
+    /// Where the store is kept: in a file or in memory.
     pub medium: StoreMedium,
 }
 

@@ -417,6 +417,8 @@ impl Store {
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitNeed {
+    /// The transaction changed something and is committed.
     Yes,
+    /// The transaction changed nothing and is aborted.
     No,
 }

@@ -22,6 +22,7 @@ pub struct OpenedStore {
     pub seal_key: [u8; 32],
     /// The format it was migrated from, where it was just now.
     pub migrated: Option<u32>,
+    /// How far the store has come.
     pub position: StorePosition,
     /// Stored classes in the order of their numbers, from 0.
     pub classes: Vec<Vec<u8>>,

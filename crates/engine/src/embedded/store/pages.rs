@@ -69,13 +69,16 @@ pub struct Tree {
 
 /// What a walk meets: a leaf with the offset of its page, or a page that cannot be read.
 pub enum WalkEvent<'p> {
+    /// A leaf page that can be read, after the offset of its page in bytes from the beginning of the file.
     Leaf(u64, Leaf<'p>),
+    /// A page that cannot be read. The walk leaves out everything below it.
     Damaged(UnreadablePage),
 }
 
 /// A page that cannot be read, with everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadablePage {
+    /// What is wrong with the page, in words.
     pub problem: String,
     /// Its keys sort above this one; none at the beginning of the table.
     pub above: Option<Vec<u8>>,

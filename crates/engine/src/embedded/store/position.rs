@@ -11,7 +11,9 @@ use certificate::{Id, Seq};
 /// How far the store has come. It moves in memory only after a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorePosition {
+    /// The id of the next new certificate.
     pub next_id: Id,
+    /// The last change; 0 in an empty store.
     pub seq: Seq,
     /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
     /// not count, nor does what lies before the last reset. `i64::MIN` when there is none.
@@ -29,6 +31,7 @@ pub struct StorePosition {
 /// Where a database that was opened again stands.
 #[derive(Clone, Debug)]
 pub struct Stands {
+    /// How far the database has come.
     pub position: StorePosition,
     /// As [`Opened::classes`](super::OpenedStore::classes).
     pub classes: Vec<Vec<u8>>,
@@ -37,6 +40,7 @@ pub struct Stands {
 }
 
 impl Stands {
+    /// Reads position, classes and counters out of the database; fails when a row is damaged.
     pub fn read(log: &Log) -> Result<Stands, StoreError> {
         let (position, classes) = (position(log)?, stored_classes(log)?);
         Ok(Stands { position, classes, counters: stored_counters(log)? })

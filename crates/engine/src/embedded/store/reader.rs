@@ -310,6 +310,7 @@ impl StoreReader {
 pub struct StoredVersionPage(OwnedGuard<&'static [u8]>);
 
 impl StoredVersionPage {
+    /// The record as it is stored, which [`VersionRecord::read`](super::record::VersionRecord::read) reads.
     pub fn bytes(&self) -> &[u8] {
         self.0.value()
     }

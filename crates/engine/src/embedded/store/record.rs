@@ -23,6 +23,7 @@
 use super::StoreError;
 use certificate::{Seq, Stamp, State};
 
+/// Format number in the first byte of each record; a record with another one is refused as damaged.
 pub const FORMAT: u8 = 1;
 
 const FIXED_BYTES: usize = 36;
@@ -33,9 +34,11 @@ const FIXED_BYTES: usize = 36;
 pub enum FieldTag {
     /// Who acted: personal code.
     Person = 1,
+    /// Roles of who acted, as the token spells them, separated by spaces.
     Role = 2,
     /// Registry code of the institution.
     Organization = 3,
+    /// As claimed by the header `x-road-id`.
     XRoadId = 4,
     /// The request's id.
     Trace = 5,
@@ -49,9 +52,13 @@ pub enum FieldTag {
     Session = 9,
     /// IP address.
     Address = 10,
+    /// As claimed by the header `x-road-client`.
     XRoadClient = 11,
+    /// As claimed by the header `x-road-issue`.
     XRoadIssue = 12,
+    /// As claimed by the header `x-road-userid`.
     XRoadUserid = 13,
+    /// The caller's software, as the token names it.
     Application = 14,
     /// The version was imported; empty.
     Imported = 15,
@@ -64,15 +71,21 @@ pub enum FieldTag {
 /// A record as it lies in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionRecord<'a> {
+    /// State after this version; `Deleted` is the tombstone, which has no body.
     pub state: State,
+    /// Number of the dictionary that `frame` is compressed with.
     pub dictionary: u8,
     /// Bytes of the raw body.
     pub raw_bytes: usize,
     /// Bytes of the raw index row, behind the body.
     pub row_bytes: usize,
+    /// Number of the change that made this version, over all certificates.
     pub seq: Seq,
+    /// When the version was made.
     pub stamp: Stamp,
+    /// Who acted, the patient and other fields, not decoded.
     pub fields: RecordFields<'a>,
+    /// zstd frame of the body and the index row; empty for a tombstone.
     pub frame: &'a [u8],
 }
 
@@ -157,12 +170,17 @@ impl<'a> RecordFields<'a> {
 /// A record to be written; seq and stamp are known only to the writer.
 #[derive(Clone, Debug)]
 pub struct RecordDraft {
+    /// State after this version; `Deleted` is the tombstone, which has no body.
     pub state: State,
+    /// Number of the dictionary that `frame` is compressed with.
     pub dictionary: u8,
+    /// Bytes of the raw body.
     pub raw_bytes: u32,
+    /// Bytes of the raw index row, behind the body.
     pub row_bytes: u32,
     /// Fields in their stored form.
     pub fields: Vec<u8>,
+    /// zstd frame of the body and the index row; empty for a tombstone.
     pub frame: Vec<u8>,
 }
 

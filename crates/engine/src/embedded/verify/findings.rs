@@ -13,7 +13,9 @@ const VERIFY_PROBLEMS_MAX: usize = 100;
 pub struct Verifying {
     /// What is looked at, by the name of its table.
     pub part: &'static str,
+    /// How much was looked at, in rows of the part; 0 for a part that is not counted in rows.
     pub at: u64,
+    /// How much there is to look at, in rows; 1 for a part that is not counted in rows.
     pub of: u64,
 }
 
@@ -31,12 +33,15 @@ pub struct VerifyProblem {
 pub struct VerifyReport {
     /// The change up to which totals were compared.
     pub change: u64,
+    /// Versions of certificates up to `change`, tombstones included.
     pub versions: u64,
     /// Those that are not deleted.
     pub certificates: u64,
     /// Changes of consent.
     pub consents: u64,
+    /// The last change of patients when the check began; 0 when there was none.
     pub patient_change: u64,
+    /// Patients that have at least one stored version.
     pub patients: u64,
     /// Certificates that were compared with the index.
     pub indexed: u64,
@@ -56,6 +61,7 @@ impl VerifyReport {
         self.notes.extend(notes);
     }
 
+    /// Whether nothing is wrong. Notes do not count.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty() && self.problems_untold == 0
     }

@@ -18,16 +18,22 @@ use super::super::crc::crc;
 use super::super::record::{RecordFields, unknown_format};
 use certificate::{Consent, Id, Seq, Stamp, Version};
 
+/// Format number in the first byte of each record; a record with another one is refused as damaged.
 pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 24;
 
 /// A record as it lies in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredConsent<'a> {
+    /// What holds from this change on.
     pub consent: Consent,
+    /// The certificate's newest version at the time of the change.
     pub version: Version,
+    /// Number of this change in the store, over all certificates.
     pub seq: Seq,
+    /// When the consent was changed.
     pub stamp: Stamp,
+    /// Who changed the consent, as fields that are not decoded.
     pub fields: RecordFields<'a>,
 }
 

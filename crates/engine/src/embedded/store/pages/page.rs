@@ -8,7 +8,9 @@ const BRANCH: u8 = 2;
 /// Widths of keys and values in bytes, where they are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageWidths {
+    /// Bytes of each key; none where keys vary in length.
     pub key: Option<usize>,
+    /// Bytes of each value; none where values vary in length.
     pub value: Option<usize>,
 }
 

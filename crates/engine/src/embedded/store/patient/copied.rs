@@ -54,8 +54,12 @@ impl WrittenPatientTables<'_> {
 /// One version of a patient as it was copied.
 #[derive(Clone, Copy, Debug)]
 pub struct CopiedPatient<'a> {
+    /// Number of the change of patients that made this version, from 1.
     pub number: u64,
+    /// Id of the patient.
     pub id: Id,
+    /// Version of the patient, from 1.
     pub version: Version,
+    /// The record as it lies in the store that was copied.
     pub record: &'a [u8],
 }

@@ -24,6 +24,7 @@ use super::super::record::unknown_format;
 use crate::PatientFacts;
 use certificate::{Id, Stamp, Version};
 
+/// Format number in the first byte of each record; a record with another one is refused as damaged.
 pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 28;
 const CHECKSUM_BYTES: usize = 4;
@@ -36,10 +37,12 @@ const BORN: u8 = 4;
 #[derive(Clone, Copy, Debug)]
 pub struct PatientRecord<'a> {
     flags: u8,
+    /// When the version was made.
     pub stamp: Stamp,
     born: (i32, i32),
     links: &'a [u8],
     identifiers: &'a [u8],
+    /// The resource, as JSON bytes behind its head ([`certificate::head::tail`]).
     pub tail: &'a [u8],
 }
 
@@ -77,14 +80,17 @@ impl<'a> PatientRecord<'a> {
         })
     }
 
+    /// Whether the patient is active, as in [`PatientFacts::is_active`].
     pub fn is_active(&self) -> bool {
         self.flags & ACTIVE != 0
     }
 
+    /// Whether the patient is deceased, as in [`PatientFacts::is_deceased`].
     pub fn is_deceased(&self) -> bool {
         self.flags & DECEASED != 0
     }
 
+    /// First and last day that the birth date can mean, in days since 1970-01-01; none where it is unknown.
     pub fn born(&self) -> Option<(i32, i32)> {
         (self.flags & BORN != 0).then_some(self.born)
     }
