@@ -30,6 +30,7 @@ pub enum DiskFault {
 }
 
 impl DiskFault {
+    /// Every kind of fault.
     pub const ALL: [DiskFault; 5] =
         [DiskFault::Once, DiskFault::Full, DiskFault::ReadOnly, DiskFault::Torn, DiskFault::Forgets];
 }
@@ -263,8 +264,11 @@ impl SimulatedDiskState {
 /// What is left of an unsynced write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
+    /// All of it.
     All,
+    /// Nothing of it.
     Nothing,
+    /// Some of its sectors.
     Part,
 }
 
