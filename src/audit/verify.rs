@@ -238,7 +238,8 @@ impl TrailVerifier<'_> {
     /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
     fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
         let path = index_path(&self.trail.folder, name.file());
-        match index::omits(&path, content, seal, self.subjects)
+        let sealed = fs::read(name.within(&self.trail.folder)).unwrap_or_default();
+        match index::omits(&path, (content, &sealed), seal, self.subjects)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {
             None => {}

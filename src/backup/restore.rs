@@ -198,7 +198,7 @@ impl<'d> RestoringMark<'d> {
     fn set(data: &'d Path, chain: &[Archive]) -> Result<RestoringMark<'d>, String> {
         let text = |error: io::Error| error.to_string();
         let is_there = data.exists();
-        owner::expect_own(data)?;
+        owner::expect_private(data)?;
         match fs::read_dir(data) {
             Ok(mut entries) => {
                 // The folder of a file system of its own holds what a check of it found.

@@ -265,9 +265,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
-    if folder.exists() {
-        owner::expect_own(folder)?;
-    }
+    owner::expect_private(folder)?;
     let audit = audit::folder(folder);
     let changes = match audit.is_dir() {
         true => audit::verify(&TrailFiles::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,

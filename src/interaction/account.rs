@@ -10,9 +10,12 @@ use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, Entity, Method, Na
 use base::log::event;
 use certificate::Seq;
 use certificate::search::Hit;
-use engine::{self, ClockEvent, CommittedChange, Engine, Witness};
+use engine::{self, ClockEvent, CommittedChange, Engine, VersionSubject, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
+
+/// Certificates of a request, named in no version, whose patients of now its event names.
+const CERTIFICATES_BY_NOW_MAX: usize = 100;
 
 impl Service {
     /// Whether an audit trail is kept.
@@ -87,7 +90,21 @@ impl Service {
         if let Some(met) = met {
             event.name(met.take());
         }
+        self.name_by_now(&mut event);
         self.append(event)
+    }
+
+    /// A certificate that is named in no version stands for the patient of its first one; a draft may have been moved to another since.
+    fn name_by_now(&self, event: &mut AuditEvent) {
+        let asked = event.entities.iter().filter(|(_, version)| version.is_none()).take(CERTIFICATES_BY_NOW_MAX);
+        let mut named = NamedKeys::default();
+        for (id, _) in asked {
+            // What cannot be read is told by whoever needs it.
+            if let Ok(Some(subject)) = self.engine.subject_now(*id) {
+                name_subject(&mut named, &subject);
+            }
+        }
+        event.name(named);
     }
 
     fn append(&self, mut event: AuditEvent) -> Result<(), Outcome> {
@@ -292,11 +309,16 @@ pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
     if let Some(before) = &change.moved_from {
         // The version that the event shows is about somebody else, so their identifiers stand in the event itself.
         let mut named = NamedKeys::default();
-        named.patient(&before.id);
-        before.identifiers.iter().for_each(|(system, value)| named.identifier(Some(system), value));
+        name_subject(&mut named, before);
         event.name(named);
     }
     Some(event)
+}
+
+/// Names a patient by the registry's id and by every identifier.
+fn name_subject(named: &mut NamedKeys, subject: &VersionSubject) {
+    named.patient(&subject.id);
+    subject.identifiers.iter().for_each(|(system, value)| named.identifier(Some(system), value));
 }
 
 #[cfg(test)]

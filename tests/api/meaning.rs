@@ -273,6 +273,30 @@ async fn a_change_that_moves_a_draft_to_another_patient_is_found_for_both() {
     }
 }
 
+/// Whatever named such a certificate and no version of it was found for the patient of its first version alone.
+#[tokio::test]
+async fn what_names_a_draft_that_was_moved_is_found_for_the_patient_it_is_about_now() {
+    let server = Server::start().await;
+    let certificate = server.create(Body::draft()).await;
+    server.put(&certificate, draft()).await.expect(200);
+    let id = certificate.rsplit('/').next().unwrap();
+    let doctor = server.token("doctor", json!({})).await;
+    let official = server.token("gov-official", json!({})).await;
+    for (asked, token, status) in [
+        (server.get(&format!("{certificate}/$get-consent")), &official, 403),
+        (server.get(&format!("{certificate}/_history?_count=0")), &doctor, 200),
+        (server.get(&format!("Composition?_id={id}&_count=0")), &doctor, 200),
+        (server.get(&certificate), &official, 403),
+        (server.get(&format!("{certificate}/_history/77")), &doctor, 404),
+        (server.put(&certificate, "{"), &doctor, 400),
+        (server.cancel(&certificate), &doctor, 409),
+    ] {
+        asked.header("Authorization", token).await.expect(status);
+        let event = server.events().pop().expect("an event");
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{status}: {event:?}");
+    }
+}
+
 /// Such a search counts or shows nothing but certificates of one patient, whom only the token names.
 #[tokio::test]
 async fn a_search_for_whoever_acts_for_a_patient_names_that_patient() {

@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{IndexDraft, KeyHash};
 use crate::audit::Number;
 use crate::audit::head::Hash;
-use crate::audit::seal::{self, Seal};
+use crate::audit::seal::{self, Seal, SealedBlock};
 use base::regular_file;
 
 const MAGIC: &[u8; 8] = b"hcertAI1";
@@ -51,7 +51,7 @@ pub(crate) struct Index {
 }
 
 /// A block of a sealed file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct IndexedBlock {
     first: u32,
     stored_at: u32,
@@ -111,14 +111,11 @@ pub(crate) fn write(draft: &IndexDraft, seal: &Seal, sealed: &[u8]) -> Option<Ve
     for count in counts {
         out.extend_from_slice(&u32::try_from(count).ok()?.to_le_bytes());
     }
-    for (at, block) in blocks.iter().enumerate() {
-        let first = draft.first_behind(block.raw_at);
-        let end = blocks.get(at + 1).map_or(draft.events(), |next| draft.first_behind(next.raw_at));
-        let times = || (first..end).map(|event| draft.time(event));
-        out.extend_from_slice(&first.to_le_bytes());
-        out.extend_from_slice(&u32::try_from(block.stored_at).ok()?.to_le_bytes());
-        out.extend_from_slice(&times().min().unwrap_or(i64::MAX).to_le_bytes());
-        out.extend_from_slice(&times().max().unwrap_or(i64::MIN).to_le_bytes());
+    for block in indexed(draft, &blocks)? {
+        out.extend_from_slice(&block.first.to_le_bytes());
+        out.extend_from_slice(&block.stored_at.to_le_bytes());
+        out.extend_from_slice(&block.times.0.to_le_bytes());
+        out.extend_from_slice(&block.times.1.to_le_bytes());
     }
     out.append(&mut keys);
     out.append(&mut lists);
@@ -127,7 +124,24 @@ pub(crate) fn write(draft: &IndexDraft, seal: &Seal, sealed: &[u8]) -> Option<Ve
     (is_small && draft.walked() as u64 == seal.content.0).then_some(out)
 }
 
+/// What an index says of the blocks of a file. None where one lies too far behind.
+fn indexed(draft: &IndexDraft, blocks: &[SealedBlock]) -> Option<Vec<IndexedBlock>> {
+    let of = |(at, block): (usize, &SealedBlock)| {
+        let first = draft.first_behind(block.raw_at);
+        let end = blocks.get(at + 1).map_or(draft.events(), |next| draft.first_behind(next.raw_at));
+        let times = || (first..end).map(|event| draft.time(event));
+        let (earliest, latest) = (times().min().unwrap_or(i64::MAX), times().max().unwrap_or(i64::MIN));
+        Some(IndexedBlock { first, stored_at: u32::try_from(block.stored_at).ok()?, times: (earliest, latest) })
+    };
+    blocks.iter().enumerate().map(of).collect()
+}
+
 impl Index {
+    /// Whether what it says of the blocks is what a draft of their file says: a search by time reads no others.
+    pub(crate) fn has_blocks_of(&self, draft: &IndexDraft, sealed: &[u8]) -> bool {
+        indexed(draft, &seal::blocks(sealed)).is_none_or(|blocks| blocks == self.blocks)
+    }
+
     /// The index of a sealed file; none where it has none, or one that is damaged or of another file.
     ///
     /// # Errors

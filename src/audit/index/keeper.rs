@@ -146,7 +146,7 @@ fn make(shared: &TrailShared, part: &TrailFile, seal: &Seal) -> io::Result<()> {
 /// It cannot be read.
 pub(crate) fn omits(
     path: &Path,
-    content: &[u8],
+    (content, sealed): (&[u8], &[u8]),
     seal: &Seal,
     subjects: Option<&Subjects>,
 ) -> io::Result<Option<&'static str>> {
@@ -167,15 +167,18 @@ pub(crate) fn omits(
             true => index.with(&[&[unknown()]])?.unwrap_or_default().concat(),
             false => Vec::new(),
         };
-        let (mut lacks, mut failed) = (index.events() != draft.events(), Ok(()));
+        let is_another = index.events() != draft.events() || !index.has_blocks_of(&draft, sealed);
+        let (mut lacks, mut failed) = (is_another, Ok(()));
         draft.each(|key, events| {
-            if lacks || failed.is_err() || key == unknown() {
+            // Without the store every certificate is one of which nobody knows.
+            if lacks || failed.is_err() || key == unknown() && !may_be_unknown {
                 return;
             }
             match index.with(&[&[key]]) {
                 Ok(Some(lists)) => {
-                    let has =
-                        |event: &u32| lists[0].binary_search(event).is_ok() || not_known.binary_search(event).is_ok();
+                    let may_be = key != unknown() && may_be_unknown;
+                    let is_not_known = |event: &u32| may_be && not_known.binary_search(event).is_ok();
+                    let has = |event: &u32| lists[0].binary_search(event).is_ok() || is_not_known(event);
                     lacks = !events.iter().all(has);
                 }
                 Ok(None) => {}

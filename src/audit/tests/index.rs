@@ -323,7 +323,11 @@ fn an_index_that_hides_events_is_told_by_a_check() {
     let lists = keys + 12 * count(56);
     endless[lists..].fill(0xff);
     let unreadable = with_checksum(endless);
-    for bytes in [forged, whole[..100].to_vec(), Vec::new(), unreadable].into_iter().chain(renamed) {
+    // Times of a block by which a search passes it over.
+    let mut early = whole[..whole.len() - 16].to_vec();
+    early[60 + 8..60 + 24].fill(0);
+    let of_times = with_checksum(early);
+    for bytes in [forged, whole[..100].to_vec(), Vec::new(), unreadable, of_times].into_iter().chain(renamed) {
         fs::write(&path, bytes).unwrap();
         let problems = log.verify(None).unwrap().problems;
         assert!(

@@ -33,12 +33,31 @@ pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn DisplayTer
         let certificate = NarrativeFields { composition, names, terms };
         begin_with(&without_styles(&rest), &on_top(&certificate)?)
     });
+    for name in ["contained", "section"] {
+        composition.get_mut(name).into_iter().for_each(strip_styles);
+    }
     match (div, composition.get_mut("text")) {
         (Some(div), Some(Json::Object(text))) => {
             text.set("status", Json::string(ADDITIONAL));
             text.set("div", Json::string(div));
         }
         _ => set(composition, names, terms),
+    }
+}
+
+/// Takes the styles out of every narrative below: one of a section could cover the state as well.
+fn strip_styles(below: &mut Json) {
+    match below {
+        Json::Array(items) => items.iter_mut().for_each(strip_styles),
+        Json::Object(object) => {
+            for (name, value) in &mut object.0 {
+                match value {
+                    Json::String(div) if name == "div" && div.contains("style") => *div = without_styles(div).into(),
+                    value => strip_styles(value),
+                }
+            }
+        }
+        _ => {}
     }
 }
 

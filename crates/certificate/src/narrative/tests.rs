@@ -456,6 +456,10 @@ fn an_operation_puts_the_state_above_what_a_client_wrote_once() {
     let plain = "<div xmlns=\"http://www.w3.org/1999/xhtml\">{}<p class=\"a\">Valid.</p></div>";
     assert_eq!(told_now, plain.replace("{}", on_top), "nothing hides the state");
 
+    let covering = vec![reason("suspend-reason", "a").replace("<div>", "<div style=\\\"position:fixed\\\">")];
+    let plain = Json::Object(operated("cancelled", text("generated", own), &covering)).to_vec();
+    assert!(!String::from_utf8(plain).unwrap().contains("style"), "no section covers the state either");
+
     sections.push(reason("cancel-reason", "Vale isik"));
     let text_before = suspended.get("text").unwrap().clone();
     let cancelled = told(&operated("entered-in-error", text_before, &sections));
