@@ -96,11 +96,13 @@ impl Service {
 
     /// A certificate that is named in no version stands for the patient of its first one; a draft may have been moved to another since.
     fn name_by_now(&self, event: &mut AuditEvent) {
-        let asked = event.entities.iter().filter(|(_, version)| version.is_none()).take(CERTIFICATES_BY_NOW_MAX);
+        // What was refused showed no version, whichever it asked for.
+        let is_asked = |(_, version): &&Entity| version.is_none() || event.is_refused();
+        let asked = event.entities.iter().filter(is_asked).take(CERTIFICATES_BY_NOW_MAX);
         let mut named = NamedKeys::default();
         for (id, _) in asked {
             // What cannot be read is told by whoever needs it.
-            if let Ok(Some(subject)) = self.engine.subject_now(*id) {
+            if let Ok(Some(subject)) = self.engine.moved_to(*id) {
                 name_subject(&mut named, &subject);
             }
         }

@@ -252,14 +252,14 @@ impl Engine {
         witnessed::subject(&reader, id, version)
     }
 
-    /// The patient that a certificate is about now, in the newest version that says so. None where its first version is the only one, or
-    /// the registry was not asked.
-    pub fn subject_now(&self, id: Id) -> Result<Option<VersionSubject>, StoreError> {
+    /// The patient that a certificate is about now, where its first version was about another one: a draft was moved.
+    pub fn moved_to(&self, id: Id) -> Result<Option<VersionSubject>, StoreError> {
         let reader = self.shared.store.reader()?;
         let newest = reader.newest(id, |version, _| version)?;
         for version in newest.into_iter().chain(newest.and_then(Version::before)).filter(|one| *one > Version::FIRST) {
             if let Some(subject) = witnessed::subject(&reader, id, version)? {
-                return Ok(Some(subject));
+                let first = witnessed::subject(&reader, id, Version::FIRST)?;
+                return Ok(Some(subject).filter(|now| first.is_none_or(|first| first.id != now.id)));
             }
         }
         Ok(None)
