@@ -1,5 +1,7 @@
 //! The state of a certificate that is not valid, with its reason, at the top of a narrative. Contract 8.5.
 
+use std::borrow::Cow;
+
 use super::fields::NarrativeFields;
 use super::on_top::{OPENING, on_top};
 use super::{is_generated, is_generated_without_digest, set};
@@ -52,7 +54,11 @@ fn strip_styles(below: &mut Json) {
         Json::Object(object) => {
             for (name, value) in &mut object.0 {
                 match value {
-                    Json::String(div) if name == "div" && div.contains("style") => *div = without_styles(div).into(),
+                    Json::String(div) if name == "div" => {
+                        if let Cow::Owned(plain) = without_styles(div) {
+                            *div = plain.into();
+                        }
+                    }
                     value => strip_styles(value),
                 }
             }

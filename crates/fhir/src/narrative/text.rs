@@ -203,9 +203,10 @@ pub fn begin_with(div: &str, element: &str) -> Option<String> {
 
 /// A div without the `style` of any element, so that nothing in it hides or covers what stands beside it. As it is when it is not well-formed
 /// XML, or not [bounded](is_bounded).
-pub fn without_styles(div: &str) -> String {
+pub fn without_styles(div: &str) -> Cow<'_, str> {
+    let may_have = div.contains("style") && is_bounded(div);
+    let Some(document) = may_have.then(|| Document::parse(div).ok()).flatten() else { return div.into() };
     let mut plain = div.to_owned();
-    let Some(document) = is_bounded(div).then(|| Document::parse(div).ok()).flatten() else { return plain };
     let attributes = document.descendants().flat_map(|node| node.attributes());
     let styles = attributes.filter(|attribute| attribute.namespace().is_none() && attribute.name() == "style");
     let mut ranges: Vec<_> = styles.map(|style| style.range()).collect();
@@ -214,7 +215,7 @@ pub fn without_styles(div: &str) -> String {
         let before = div[..range.start].trim_end().len();
         plain.replace_range(before..range.end, "");
     }
-    plain
+    plain.into()
 }
 
 /// The bytes of the tag that a text begins with; a value may hold `>`.
