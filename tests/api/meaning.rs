@@ -336,7 +336,8 @@ async fn the_trail_finds_a_person_under_each_id_that_links_tie_together() {
         server.create(about(id)).await;
     }
     let doctor = server.token("doctor", json!({})).await;
-    let all = ["205", "206", "49112049345", "https://fhir.ee/sid/pid/lva/ppn|LV0031206"];
+    let passport = server.names.sent_text("https://fhir.ee/sid/pid/lva/ppn|LV0031206");
+    let all = ["205", "206", "49112049345", &passport];
     for (path, names_both) in [
         ("Composition?subject=Patient/205&_count=0", true),
         ("Composition?subject=Patient/206&_count=0", true),
