@@ -79,7 +79,7 @@ impl Config {
         more: impl FnOnce(&Config) -> Vec<String>,
     ) -> Result<(Config, Vec<String>), ConfigError> {
         let path = file.or_else(|| Some(Path::new(FILE)).filter(|path| path.is_file()));
-        // Nobody named it, so whoever can write to the working directory would decide what is opened and who is asked.
+        // The command line does not name this file, so another user could choose the settings by putting one there.
         if file.is_none() {
             let own = path.map_or(Ok(()), owner::expect_own);
             own.map_err(|problem| {

@@ -101,7 +101,7 @@ impl Service {
         let asked = event.entities.iter().filter(is_asked).take(CERTIFICATES_BY_NOW_MAX);
         let mut named = NamedKeys::default();
         for (id, _) in asked {
-            // What cannot be read is told by whoever needs it.
+            // A read error is reported by the request that needs the version.
             if let Ok(Some(subject)) = self.engine.moved_to(*id) {
                 name_subject(&mut named, &subject);
             }

@@ -46,7 +46,7 @@ impl Service {
             Ok(asked) => self.issues(context, instance, asked).await?,
             // A body that is no JSON is one that a write would refuse.
             Err(unreadable) => {
-                // Whatever is wrong with the body, only who could write there is told of it.
+                // Only callers who may update the certificate are told what is wrong with a body.
                 if let Some(instance) = instance {
                     let stored = self.living(self.current(instance)?)?;
                     self.check_rows(context, May::Validate, stored.id)?;

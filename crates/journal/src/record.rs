@@ -52,7 +52,7 @@ pub fn open(out: &mut Vec<u8>, payload: impl FnOnce(&mut Vec<u8>)) {
     out.resize(start + PAYLOAD_AT, 0);
     payload(out);
     let length = out.len() - start - PAYLOAD_AT;
-    let length = u32::try_from(length).expect("whoever writes a record bounds it far below 4 GiB");
+    let length = u32::try_from(length).expect("callers bound a record far below 4 GiB");
     out[start..start + NUMBER_AT].copy_from_slice(&length.to_le_bytes());
     out.resize(out.len() + HASH_BYTES, 0);
 }

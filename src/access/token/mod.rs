@@ -204,7 +204,7 @@ impl Tokens {
                 (Some(issuer.ok_or(RefusedToken::Issuer)?), audience.ok_or(RefusedToken::Audience)?, &self.settings)
             }
         };
-        // Not the signature: whoever has one by ES256 can make another of it, and would be in another session.
+        // Not the signature: from one valid ES256 signature anybody can make a second one, which would be another session.
         let hash = digest(&SHA256, compact.signed.as_bytes());
         let session = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
         let is_denied = |name: &str| self.denied.as_ref().is_some_and(|denied| denied.holds(name));
