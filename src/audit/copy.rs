@@ -163,12 +163,12 @@ impl CopiedTrail {
 
     /// The last event of a file.
     fn events(&mut self, name: Name, bytes: &[u8]) -> Result<ChainHead, String> {
-        let (header, last, content) = match name {
+        let (header, seal, content) = match name {
             Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
             Name::Sealed(_) => {
                 let seal = Seal::read(bytes).filter(|seal| sha256(&bytes[SEAL_BYTES..]) == seal.stored);
                 let seal = seal.ok_or("what is stored is not what its header says")?;
-                (Some(seal.header), Some(seal.last), Cow::Owned(seal::expand(bytes, seal.content.0)))
+                (Some(seal.header), Some(seal), Cow::Owned(seal::expand(bytes, seal.content.0)))
             }
         };
         let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
@@ -186,6 +186,7 @@ impl CopiedTrail {
             None => self.gaps.push((name, before)),
         }
         let mut reached = header.before;
+        let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
         let first = self.span.map_or(before.number, |(first, _)| first);
         self.meet(before);
         let walk = match name {
@@ -196,6 +197,9 @@ impl CopiedTrail {
             match piece {
                 FilePiece::Record(record) if record.number.0 == reached.0.0 + 1 => {
                     reached = (record.number, *record.hash);
+                    if let Ok(encoding::Glance { at, .. }) = encoding::glance(record.payload) {
+                        (earliest, latest) = (earliest.min(at), latest.max(at));
+                    }
                     self.meet(ChainHead { number: reached.0, hash: reached.1 });
                     if !self.gaps.is_empty()
                         && let Ok(event) = encoding::read(record.payload)
@@ -209,9 +213,17 @@ impl CopiedTrail {
         }
         let newest = self.span.map_or(reached.0, |(_, newest)| newest.max(reached.0));
         self.span = Some((first, newest));
-        match last.is_none_or(|last| last == reached) {
-            true => Ok(ChainHead { number: reached.0, hash: reached.1 }),
-            false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
+        match seal {
+            Some(seal) if (seal.earliest, seal.latest) != (earliest, latest) => {
+                Err("its events have other times than its header says".to_owned())
+            }
+            Some(seal) if seal.content != (content.len() as u64, sha256(&content)) => {
+                Err("it does not hold what its header says".to_owned())
+            }
+            seal if seal.is_none_or(|seal| seal.last == reached) => {
+                Ok(ChainHead { number: reached.0, hash: reached.1 })
+            }
+            _ => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
         }
     }
 
@@ -236,7 +248,8 @@ pub fn sealed_until(files: &[FileOf]) -> u64 {
     files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)
 }
 
-/// Puts a file back into the trail of a data folder, in the place of an earlier state of it, and makes it durable.
+/// Puts a file back into the trail of a data folder, in the place of an earlier state of it, and makes it durable. One that is not what
+/// its name says, which no trail goes on from, is kept beside the trail for whoever wants to look: with `damaged` at the end of its name.
 ///
 /// # Errors
 /// The name is none of a trail's file, or the file cannot be written.
@@ -246,11 +259,19 @@ pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     if !folder.is_dir() {
         DirBuilder::new().mode(0o700).create(&folder)?;
     }
+    let header = match name {
+        Name::Plain(_) => Header::read(content),
+        Name::Sealed(_) => Seal::read(content).map(|seal| seal.header),
+    };
+    let is_its_own = header.is_some_and(|header| header.file == name.file());
     let path = name.within(&folder);
+    let path = if is_its_own { path } else { path.with_extension("damaged") };
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
     file.write_all(content)?;
     file.sync_all()?;
-    if let Name::Sealed(number) = name {
+    if let Name::Sealed(number) = name
+        && is_its_own
+    {
         match fs::remove_file(Name::Plain(number).within(&folder)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

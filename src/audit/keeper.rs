@@ -10,7 +10,7 @@ use super::head::removed;
 use super::seal::{self, Seal};
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{TrailShared, TrailWriter};
-use super::{AuditAction, AuditEvent, opening};
+use super::{AuditAction, AuditEvent, opening, verify};
 use base::log::event;
 use journal::disk::sync_folder;
 use journal::record::sha256;
@@ -201,15 +201,20 @@ fn holds(sealed: &[u8], seal: &Seal) -> bool {
     content.len() as u64 == seal.content.0 && sha256(&content) == seal.content.1
 }
 
-/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes.
+/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes. One that
+/// is not what its header says stays, whatever times that says.
 fn remove_old(shared: &TrailShared) -> Result<(), String> {
     let Some(keep_from) = (shared.options.keep_from)() else { return Ok(()) };
     let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
-    let old = trail.parts.iter().map_while(|part| {
+    let old = trail.parts.iter().enumerate().map_while(|(at, part)| {
         let seal = part.seal?;
-        (seal.latest < keep_from).then_some((part.name, seal))
+        (seal.latest < keep_from).then_some((at, part.name, seal))
     });
-    for (name, seal) in old {
+    for (at, name, seal) in old {
+        if let Some(problem) = verify::problems_of(&trail, at)?.first() {
+            shared.doubt(problem);
+            return Err(format!("{name} is old enough to be removed and is not as it was written: {problem}"));
+        }
         let first = seal.header.before.0.0 + 1;
         let note = format!("{name} with the numbers from {first} {} was removed", removed(seal.last));
         let event =

@@ -88,6 +88,13 @@ impl NamedKeys {
         self.certificates.push((id, None));
     }
 
+    /// Keeps no more than `max` of a kind.
+    pub fn cut(&mut self, max: usize) {
+        let NamedKeys { patients, identifiers, organizations, certificates } = self;
+        [patients, identifiers, organizations].into_iter().for_each(|names| names.truncate(max));
+        certificates.truncate(max);
+    }
+
     /// Persons as another event has them; no more than `max` of a kind are kept.
     pub fn persons(&mut self, patients: &[String], identifiers: &[String], max: usize) {
         add_within(&mut self.patients, patients, max);

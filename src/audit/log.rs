@@ -16,7 +16,7 @@ use journal::disk::{Disk, SystemDisk};
 use super::search::EventSearch;
 use super::trail::TrailFiles;
 use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
-use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, keeper};
+use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, head, keeper};
 use base::log::event;
 use base::threads;
 use certificate::Seq;
@@ -75,6 +75,7 @@ impl AuditTrail {
             is_full: false,
             damage: None,
             expected: None,
+            removed: None,
             closing: false,
         };
         let shared = Arc::new(TrailShared {
@@ -88,10 +89,14 @@ impl AuditTrail {
             indexes: Indexes::default(),
         });
         let mut log = AuditTrail { shared, threads: Vec::new() };
-        for repair in repaired {
+        for opening::TrailRepair { note, is_damage } in repaired {
+            let repair = &note;
             event!(AUDIT_REPAIRED, repair);
+            if is_damage {
+                log.shared.doubt(&note);
+            }
             let event = AuditEvent {
-                note: Some(repair),
+                note: Some(note),
                 ..AuditEvent::new(AuditAction::AuditRepaired, (log.shared.options.clock)())
             };
             log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.0)?;
@@ -263,7 +268,31 @@ impl AuditTrail {
         if let Some(problem) = trail.gap() {
             self.shared.doubt(&problem);
         }
+        let trail = self.expect_beginning(trail)?;
         Ok(EventSearch { shared: &self.shared, trail, wanted, order })
+    }
+
+    /// A trail begins with its first event, or behind one that a retention tells to have removed. That is looked for once.
+    fn expect_beginning(&self, trail: TrailFiles) -> io::Result<TrailFiles> {
+        let Some(before) = trail.removed_up_to().filter(|before| self.shared.writer().removed != Some(*before)) else {
+            return Ok(trail);
+        };
+        let told = head::removed((before.number, before.hash));
+        let mut is_told = false;
+        let wanted = EventFilter { actions: vec![vec![AuditAction::AuditRetention]], ..EventFilter::default() };
+        let search = EventSearch { shared: &self.shared, trail, wanted: &wanted, order: EventOrder::NewestFirst };
+        let each = |_, event: AuditEvent| {
+            is_told |= event.note.is_some_and(|note: String| note.contains(&told));
+            Ok(())
+        };
+        search.each(&mut |_, _| None, each).map_err(io::Error::other)?;
+        match is_told {
+            true => self.shared.writer().removed = Some(before),
+            false => self
+                .shared
+                .doubt(&format!("the trail begins behind number {}, and no retention removed it", before.number.0)),
+        }
+        Ok(search.trail)
     }
 
     /// Keeps an index of each file from now on, on a thread of its own, so that searches need not read all events.

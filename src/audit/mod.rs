@@ -40,6 +40,6 @@ pub use read::{EventOrder, Events};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
 pub use trail::{TrailFile, TrailFiles};
-pub use verify::{TrailVerifyReport, verify, verify_with};
+pub use verify::{SET_BACK, TrailVerifyReport, verify, verify_with};
 pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
 pub use writer::{AuditClock, Failing, KeepFrom, TrailOptions, TrailState};

@@ -25,7 +25,14 @@ pub(super) struct OpenedTrail {
     pub head: ChainHead,
     pub last_change: Seq,
     /// What was mended or found damaged, in words, for the trail itself.
-    pub repaired: Vec<String>,
+    pub repaired: Vec<TrailRepair>,
+}
+
+/// What was mended or found damaged.
+pub(super) struct TrailRepair {
+    pub note: String,
+    /// Events that were written cannot be read.
+    pub is_damage: bool,
 }
 
 /// Where a trail ends.
@@ -72,7 +79,8 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
                 // Kept for whoever wants to look; the trail goes on from the file before.
                 let path = part.name.within(folder);
                 fs::rename(&path, path.with_extension("damaged")).map_err(text)?;
-                repaired.push(format!("{} held nothing that can be read and was renamed", part.name));
+                let note = format!("{} held nothing that can be read and was renamed", part.name);
+                repaired.push(TrailRepair { note, is_damage: true });
             }
         }
     };
@@ -114,7 +122,7 @@ fn plain(
     folder: &Path,
     file: u64,
     disk: &dyn Disk,
-    repaired: &mut Vec<String>,
+    repaired: &mut Vec<TrailRepair>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = Name::Plain(file).within(folder);
     let bytes = fs::read(&path).map_err(text)?;
@@ -146,11 +154,13 @@ fn plain(
     if let Some(torn) = &torn {
         clear(&*target, end.place.1, torn.end as u64).map_err(text)?;
         let (number, name) = (end.before.0.0, Name::Plain(file));
-        repaired.push(format!("{} bytes behind number {number} were no event and were cut off {name}", torn.len()));
+        let note = format!("{} bytes behind number {number} were no event and were cut off {name}", torn.len());
+        repaired.push(TrailRepair { note, is_damage: false });
     }
     for range in &damaged {
         let name = Name::Plain(file);
-        repaired.push(format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end));
+        let note = format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end);
+        repaired.push(TrailRepair { note, is_damage: true });
     }
     // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may tell of what a process before has
     // written and the system has given up.

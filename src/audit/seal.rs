@@ -48,7 +48,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    fn write(&self) -> Vec<u8> {
+    pub(super) fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(SEAL_BYTES);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&self.header.write());

@@ -64,6 +64,14 @@ impl TrailFiles {
         self.parts.windows(2).any(|two| two[1].header.is_some_and(|header| header.continues.0 != file(&two[0])))
     }
 
+    /// The event that the first file goes on from; none where it is the first of all.
+    pub(super) fn removed_up_to(&self) -> Option<ChainHead> {
+        let header = self.parts.first()?.header?;
+        let (number, hash) = header.before;
+        let is_first = number == Number(0) && hash == [0; 32] && header.continues.0 == 0;
+        (!is_first).then_some(ChainHead { number, hash })
+    }
+
     /// What is missing, as the beginnings of the files tell it.
     pub(super) fn gap(&self) -> Option<String> {
         if let Some(part) = self.parts.iter().find(|part| part.header.is_none()) {

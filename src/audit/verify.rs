@@ -57,25 +57,7 @@ pub fn verify_with(
     known: &[ChainHead],
     subjects: Option<&Subjects>,
 ) -> Result<TrailVerifyReport, String> {
-    let mut walk = TrailVerifier {
-        trail,
-        subjects,
-        known: known.iter().map(|head| (*head, false)).collect(),
-        before: None,
-        file_before: None,
-        removals: Vec::new(),
-        found: TrailVerifyReport {
-            events: 0,
-            files: trail.parts.len(),
-            first: Number(0),
-            head: ChainHead { number: Number(0), hash: [0; 32] },
-            last_change: Seq(0),
-            has_open_import: false,
-            problems: Vec::new(),
-            problems_untold: 0,
-            remarks: Vec::new(),
-        },
-    };
+    let mut walk = TrailVerifier::new(trail, known, subjects);
     for (at, part) in trail.parts.iter().enumerate() {
         let follower = trail.parts.get(at + 1).and_then(|part| part.header);
         walk.part(part, follower)?;
@@ -84,9 +66,31 @@ pub fn verify_with(
     Ok(walk.found)
 }
 
+/// What is wrong with one file of a trail, as its walk tells it: before it is removed for what its header says of its events.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn problems_of(trail: &TrailFiles, at: usize) -> Result<Vec<String>, String> {
+    // Its index is made again where it is wrong.
+    let mut walk = TrailVerifier { looks_at_indexes: false, ..TrailVerifier::new(trail, &[], None) };
+    let follower = trail.parts.get(at + 1).and_then(|part| part.header);
+    walk.part(&trail.parts[at], follower)?;
+    // It ends with the event that the next file goes on from.
+    if let (Some(follower), Some(last)) = (follower, walk.before)
+        && follower.before != last
+    {
+        walk.problem(format!("{}: the file behind it goes on from another event", trail.parts[at].name));
+    }
+    Ok(walk.found.problems)
+}
+
+/// How a start ends its note about a store that knows less than the trail.
+pub const SET_BACK: &str = "it was set back, and by no restore";
+
 struct TrailVerifier<'a> {
     trail: &'a TrailFiles,
     subjects: Option<&'a Subjects>,
+    looks_at_indexes: bool,
     /// Heads of earlier, and whether their numbers were met.
     known: Vec<(ChainHead, bool)>,
     /// Number and hash of the event before.
@@ -95,10 +99,36 @@ struct TrailVerifier<'a> {
     file_before: Option<(u64, u64)>,
     /// What retentions tell.
     removals: Vec<String>,
+    /// A store that nobody restored was found to be set back, and nobody has accepted that since.
+    set_back: Option<String>,
     found: TrailVerifyReport,
 }
 
-impl TrailVerifier<'_> {
+impl<'a> TrailVerifier<'a> {
+    fn new(trail: &'a TrailFiles, known: &[ChainHead], subjects: Option<&'a Subjects>) -> TrailVerifier<'a> {
+        TrailVerifier {
+            trail,
+            subjects,
+            looks_at_indexes: true,
+            known: known.iter().map(|head| (*head, false)).collect(),
+            before: None,
+            file_before: None,
+            removals: Vec::new(),
+            set_back: None,
+            found: TrailVerifyReport {
+                events: 0,
+                files: trail.parts.len(),
+                first: Number(0),
+                head: ChainHead { number: Number(0), hash: [0; 32] },
+                last_change: Seq(0),
+                has_open_import: false,
+                problems: Vec::new(),
+                problems_untold: 0,
+                remarks: Vec::new(),
+            },
+        }
+    }
+
     fn part(&mut self, part: &TrailFile, follower: Option<Header>) -> Result<(), String> {
         let name = part.name;
         let content = part.content(&self.trail.folder).map_err(|error| format!("{name}: {error}"))?;
@@ -153,7 +183,9 @@ impl TrailVerifier<'_> {
         }
         if let Some(seal) = part.seal {
             self.seal(name, &content, &seal, last, (earliest, latest));
-            self.index(name, &content, &seal)?;
+            if self.looks_at_indexes {
+                self.index(name, &content, &seal)?;
+            }
         } else if let Name::Sealed(_) = name {
             self.problem(format!("{name}: what it should hold is not known"));
         }
@@ -206,6 +238,11 @@ impl TrailVerifier<'_> {
                 }
                 if event.action == AuditAction::AuditRetention {
                     self.removals.extend(event.note);
+                } else if event.action == AuditAction::AuditAccept {
+                    self.set_back = None;
+                } else if event.action == AuditAction::Restore {
+                    let found = event.note.filter(|note| note.ends_with(SET_BACK));
+                    self.set_back = found.map(|note| format!("{name}: number {} tells that {note}", number.0));
                 } else if event.action == AuditAction::AuditRepaired {
                     let note = event.note.unwrap_or_default();
                     self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
@@ -291,6 +328,9 @@ impl TrailVerifier<'_> {
         trail.replaced.iter().for_each(|name| self.remark(format!("{name} was given up after a failure")));
         trail.strangers.iter().for_each(|name| self.remark(format!("{name} is no file of a trail")));
         self.beginning();
+        if let Some(problem) = self.set_back.take() {
+            self.problem(problem);
+        }
         for (known, _) in std::mem::take(&mut self.known).into_iter().filter(|(_, is_met)| !is_met) {
             let (number, first, last) = (known.number.0, self.found.first.0, self.found.head.number.0);
             match number > last {
@@ -305,17 +345,12 @@ impl TrailVerifier<'_> {
 
     /// A trail begins with number 1, or behind what a retention removed.
     fn beginning(&mut self) {
-        let Some(header) = self.trail.parts.first().and_then(|part| part.header) else { return };
-        let before = header.before;
-        let is_start = before == (Number(0), [0; 32]) && header.continues.0 == 0;
-        if is_start {
-            return;
-        }
-        let told = removed(before);
+        let Some(ChainHead { number, hash }) = self.trail.removed_up_to() else { return };
+        let told = removed((number, hash));
         if self.removals.iter().any(|note| note.contains(&told)) {
-            self.remark(format!("events up to number {} were removed because of their age", before.0.0));
+            self.remark(format!("events up to number {} were removed because of their age", number.0));
         } else {
-            self.problem(format!("the trail begins behind number {}, and no retention removed it", before.0.0));
+            self.problem(format!("the trail begins behind number {}, and no retention removed it", number.0));
         }
     }
 

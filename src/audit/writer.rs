@@ -95,6 +95,8 @@ pub(super) struct TrailWriter {
     pub damage: Option<String>,
     /// A head of earlier that the store has; the trail has to have it.
     pub expected: Option<ChainHead>,
+    /// The event that the first file goes on from, where a retention was found to tell that those before it were removed.
+    pub removed: Option<ChainHead>,
     pub closing: bool,
 }
 

@@ -47,6 +47,12 @@ pub struct ArchiveManifest {
     /// What the store knew of the end of the audit trail, where it knew any; from form 4 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_head: Option<String>,
+    /// Which change the last one is, as [`engine::StoreMoment::last_change`] tells it; from form 4 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_change: Option<String>,
+    /// Digest of the recipients that it is encrypted to, in their order by letters; none for a plain archive. From form 4 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipients: Option<Digest>,
     /// It holds the files of the audit trail behind this one.
     pub audit_after: u64,
     /// The file of the trail up to which none changes any more.
@@ -198,6 +204,8 @@ pub(super) fn sample() -> ArchiveManifest {
         time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
         purpose: Some(FolderPurpose::Service),
         audit_head: Some(format!("7:{}", "0f".repeat(32))),
+        last_change: Some("17/version-2/1736676000000/5".into()),
+        recipients: Some(Digest::of(b"age1")),
         audit_after: 0,
         audit_until: 0,
         base: None,

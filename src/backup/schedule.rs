@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::chain::{Archive, chains, newest};
 use super::member::ArchiveMember;
 use super::sealing::{ArchiveKeys, Sealing, UNSIGNED};
-use super::take::{Sink, TakeOptions, take};
+use super::take::{Sink, TakeOptions, fits, take};
 use super::{ArchiveTarget, Unfinished, folder};
 use crate::audit::AuditTrail;
 use base::log::event;
@@ -172,10 +172,13 @@ impl ScheduleShared {
         }
         drop(folder::remove_left(folder));
         let goes_on = newest.filter(|chain| (chain.len() as u64) < self.plan.full_every);
-        let base = goes_on.and_then(|chain| chain.last()).map(|end| end.base());
+        let end = goes_on.and_then(|chain| chain.last());
+        // A store that was set back by hand begins anew, and so do archives for others.
+        let recipients = sealing.as_ref().map(Sealing::recipients);
+        let base = end.filter(|end| fits(&end.about, &self.engine, &moment, recipients).is_ok()).map(|end| end.base());
         let mut sink =
             Stoppable { shared: self, archive: Unfinished::begin(ArchiveTarget::Folder(folder.clone()), sealing)? };
-        let taking = TakeOptions { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
+        let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
         if let Some(problem) = written.trail.first() {
@@ -193,10 +196,13 @@ impl ScheduleShared {
     fn remove_old(&self, store: &str, now: i64, keys: &ArchiveKeys) {
         let BackupPlan { folder, keep_days, .. } = &self.plan;
         // A clock that is not believed removes nothing.
-        if *keep_days == 0 || self.engine.clock().problem.is_some() {
+        let clock = self.engine.clock();
+        if *keep_days == 0 || clock.problem.is_some() {
             return;
         }
-        let oldest = now.saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
+        let oldest = now
+            .min(clock.settled)
+            .saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
         let listed = folder::list(folder, keys);
         let archives = listed.map_or(Vec::new(), |found| found.archives);
         for archive in folder::too_old(&archives, store, oldest) {

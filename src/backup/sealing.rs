@@ -97,6 +97,13 @@ impl Sealing {
         Signer(key.try_into().expect("a public key of Ed25519 has 32 bytes"))
     }
 
+    /// Of all recipients together: whoever opens an archive opens those that go on from it too.
+    pub fn recipients(&self) -> Digest {
+        let mut texts: Vec<String> = self.recipients.iter().map(|recipient| recipient.0.to_string()).collect();
+        texts.sort();
+        Digest::of(texts.join("\n").as_bytes())
+    }
+
     /// Encrypts what is written.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::ArchiveProgress;
 use super::about::{ArchiveManifest, Base};
+use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail};
 use certificate::Seq;
@@ -27,6 +28,8 @@ pub trait Sink {
 pub struct TakeOptions<'b> {
     /// What it goes on from; none makes a full archive.
     pub base: Option<&'b Base>,
+    /// As [`Sealing::recipients`](super::Sealing::recipients); none for a plain archive.
+    pub recipients: Option<Digest>,
     /// For the audit trail: who takes it, such as `hcert backup`.
     pub command: &'b str,
     /// Milliseconds since 1970 UTC.
@@ -88,7 +91,7 @@ fn copy(
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<ArchiveManifest, String> {
     let moment = engine.moment().map_err(words)?;
-    let about = about(&moment, &files()?, taking)?;
+    let about = about(engine, &moment, &files()?, taking)?;
     let StoreMoment { dictionaries, lists, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
@@ -128,12 +131,17 @@ fn copy(
 }
 
 /// What the archive of a moment is.
-fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) -> Result<ArchiveManifest, String> {
+fn about(
+    engine: &Engine,
+    moment: &StoreMoment,
+    files: &[audit::FileOf],
+    taking: &TakeOptions,
+) -> Result<ArchiveManifest, String> {
     let (format, release) = ArchiveManifest::written();
     let names: BTreeMap<_, _> = moment.names.iter().cloned().collect();
     let base = taking.base.map(|base| &base.about);
     if let Some(base) = base {
-        fits(base, moment)?;
+        fits(base, engine, moment, taking.recipients)?;
     }
     let from = |number: fn(&ArchiveManifest) -> u64| base.map_or(0, number);
     Ok(ArchiveManifest {
@@ -152,6 +160,8 @@ fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) ->
         time: Some(moment.time.clone()),
         purpose: moment.purpose,
         audit_head: moment.audit_head.clone(),
+        last_change: moment.last_change.clone(),
+        recipients: taking.recipients,
         audit_after: from(|base| base.audit_until),
         audit_until: audit::sealed_until(files),
         base: taking.base.map(|base| base.digest),
@@ -159,7 +169,15 @@ fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) ->
 }
 
 /// Whether a store can go on from an archive.
-fn fits(base: &ArchiveManifest, moment: &StoreMoment) -> Result<(), String> {
+///
+/// # Errors
+/// It cannot, in words: it is another store, or has become one.
+pub(super) fn fits(
+    base: &ArchiveManifest,
+    engine: &Engine,
+    moment: &StoreMoment,
+    recipients: Option<Digest>,
+) -> Result<(), String> {
     if base.store != moment.store {
         return Err("the archive to go on from is of another store".to_owned());
     }
@@ -170,6 +188,15 @@ fn fits(base: &ArchiveManifest, moment: &StoreMoment) -> Result<(), String> {
     }
     if base.until > moment.until.0 || base.patients_until > moment.patients_until {
         return Err("the archive to go on from knows later changes than the store".to_owned());
+    }
+    if base.recipients != recipients {
+        let words = "the archive to go on from is encrypted to others than backup.recipients names now; a full backup is needed";
+        return Err(words.to_owned());
+    }
+    if base.last_change.is_some() && base.last_change != engine.change_named(Seq(base.until)).map_err(words)? {
+        let words = "the archive to go on from holds other changes than the store, which was set back by copying files; a full \
+                     backup is needed";
+        return Err(words.to_owned());
     }
     Ok(())
 }

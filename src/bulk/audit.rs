@@ -33,7 +33,7 @@ pub fn export_audit(
     asked: &AuditAsked,
     names: &Names,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-) -> Result<String, String> {
+) -> Result<(String, bool), String> {
     let now = engine::system_clock()();
     let mut told = AuditEvent::of_command(AuditAction::AuditExport, now, "hcert audit export");
     let wanted = wanted(engine, asked, names)?;
@@ -56,8 +56,8 @@ pub fn export_audit(
     let written = if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
     // Whoever reads them shall not take what could not be read for what never was.
     Ok(match log.damage() {
-        None => format!("{written} written"),
-        Some(problem) => format!("{written} written, and more there may have been: {problem}"),
+        None => (format!("{written} written"), true),
+        Some(problem) => (format!("{written} written, and more there may have been: {problem}"), false),
     })
 }
 

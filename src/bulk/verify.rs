@@ -14,6 +14,12 @@ const LOST_MAX: u64 = 1_000;
 /// More is missing than a crash, or an import that was killed, can take.
 pub fn beside_store(engine: &Engine, trail: &audit::TrailVerifyReport) -> Result<Option<String>, String> {
     let known = trail.last_change;
+    if known > engine.seq() {
+        return Err(format!(
+            "the trail tells of change {known}, and the store ends with {}: it was set back, and by no restore",
+            engine.seq()
+        ));
+    }
     let missing = engine.seq().0.saturating_sub(known.0);
     if missing == 0 {
         return Ok(None);

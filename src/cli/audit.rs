@@ -241,20 +241,25 @@ fn export(asked: &AuditAsked, out: &OutputArguments, config: &Config, form: Even
     let done = exported(asked, config, &mut |event| {
         out.write_all(&form(event)?).map_err(|error| format!("writing failed: {error}"))
     });
-    if let Some(report) = out.finish(done)? {
-        note(report);
+    let is_whole = done.as_ref().is_ok_and(|(_, is_whole)| *is_whole);
+    let report = out.finish(done.map(|(report, _)| report))?;
+    match report {
+        Some(report) if !is_whole => Err(Failure::Wrong(report)),
+        report => {
+            report.into_iter().for_each(note);
+            Ok(())
+        }
     }
-    Ok(())
 }
 
-/// Hands over the events that are asked for, each a line of JSON.
+/// Hands over the events that are asked for, each a line of JSON. Tells how many, and whether all could be read.
 fn exported(
     asked: &AuditAsked,
     config: &Config,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-) -> Result<String, String> {
+) -> Result<(String, bool), String> {
     if let Some(server) = open::server(config, &CommandRequest::AuditExport(asked.clone()))? {
-        return told(&server, each).map(|(report, _)| report);
+        return told(&server, each);
     }
     let engine = engine(config)?;
     let log = open::trail_of_before(config, &engine)?;

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use clap::ValueEnum;
 use serde_json::Value;
 
+use base::letters::moves_text;
+
 /// The language of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum WordsLanguage {
@@ -99,11 +101,11 @@ pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, Stri
     Ok(told)
 }
 
-/// Takes control characters out of all texts: what callers said of themselves must not move the reader's terminal, nor look like another
-/// line.
+/// Takes letters that move others out of all texts: what callers said of themselves must not move the reader's terminal, nor look like
+/// another line.
 fn disarm(value: &mut Value) {
     match value {
-        Value::String(text) if text.contains(char::is_control) => *text = text.replace(char::is_control, "\u{fffd}"),
+        Value::String(text) if text.contains(moves_text) => *text = text.replace(moves_text, "\u{fffd}"),
         Value::Array(values) => values.iter_mut().for_each(disarm),
         Value::Object(members) => members.values_mut().for_each(disarm),
         _ => {}

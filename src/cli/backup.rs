@@ -101,19 +101,20 @@ fn take(
     sealing: Option<Sealing>,
     config: &Config,
 ) -> Result<WrittenArchive, String> {
+    let recipients = sealing.as_ref().map(Sealing::recipients);
     let mut archive = Unfinished::begin(target, sealing)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: ArchiveProgress| {
         let ArchiveProgress { changes, changes_total, patients, patients_total, .. } = progress;
         steps.show(changes + patients, changes_total + patients_total);
     };
-    let request = CommandRequest::Backup { base: base.clone().map(Box::new) };
+    let request = CommandRequest::Backup { base: base.clone().map(Box::new), recipients };
     let done = match open::ask(config, &request)? {
         Some(server) => server.receive_backup(&mut archive, &mut report),
         None => {
             let engine = open::look(config)?;
             let at = system_clock()();
-            let taking = TakeOptions { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
+            let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert backup", at, is_gentle: false };
             match open::untold(config, taking.command) {
                 true => {
                     backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop)

@@ -75,6 +75,22 @@ pub(super) fn expect_regular_files(folder: &Path) -> Result<(), String> {
     })
 }
 
+/// Nobody named the data folder that happens to lie in the working directory: whoever else owns it may have laid it there to be taken for
+/// one of the caller's, with a server of their own. One that was named is looked at and asked, whoever owns it.
+///
+/// # Errors
+/// It is the default one and belongs to another user than root, in words for the person at the terminal.
+fn expect_named(config: &Config) -> Result<(), String> {
+    let folder = &config.storage.data;
+    match owner::other_owner(folder) {
+        Some(owner) if *folder == Config::default().storage.data => Err(format!(
+            "{0}: it belongs to user {owner} of this machine and was not named; run this as that user, or name it: --data ./{0}",
+            folder.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether no other process has the data folder, whatever became of the files in it. Those who look share it.
 ///
 /// # Errors
@@ -100,6 +116,7 @@ pub(super) fn expect_store(config: &Config) -> Result<(), String> {
 pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
+    expect_named(config)?;
     expect_unused(folder, true)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),
@@ -147,6 +164,7 @@ fn unopened(folder: &Path, error: &engine::StoreError) -> String {
 /// The server cannot be asked, in words for the person at the terminal.
 pub(super) fn server(config: &Config, request: &CommandRequest) -> Result<Option<CommandConnection>, String> {
     let folder = &config.storage.data;
+    expect_named(config)?;
     socket::connect(folder, request).map_err(|error| match (error.kind(), hindrance(folder)) {
         (ErrorKind::PermissionDenied, Some(why)) => {
             format!("{}: only its owner can ask the server ({why})", folder.display())
@@ -162,6 +180,7 @@ pub(super) fn server(config: &Config, request: &CommandRequest) -> Result<Option
 /// The server cannot be asked, in words for the person at the terminal.
 pub(super) fn ask(config: &Config, request: &CommandRequest) -> Result<Option<CommandConnection>, String> {
     let folder = &config.storage.data;
+    expect_named(config)?;
     match socket::connect(folder, request) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied && hindrance(folder).is_some() => Ok(None),
         asked => asked.map_err(|error| format!("{}: {error}", folder.display())),
@@ -245,6 +264,7 @@ fn opened(
 ) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_writable(folder)?;
+    owner::expect_private(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
     expect_regular_files(folder)?;
     expect_unused(folder, false)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
@@ -265,7 +285,6 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
-    owner::expect_private(folder)?;
     let audit = audit::folder(folder);
     let changes = match audit.is_dir() {
         true => audit::verify(&TrailFiles::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
@@ -450,7 +469,7 @@ fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
     let (days, engine) = (i64::from(config.audit.retention_days), Arc::downgrade(engine));
     Arc::new(move || {
         let state = engine.upgrade().filter(|_| days > 0)?.clock();
-        state.problem.is_none().then_some(state.at - days * DAY_MS)
+        state.problem.is_none().then_some(state.settled.saturating_sub(days * DAY_MS))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -80,7 +80,7 @@ impl OutputTarget {
     /// # Errors
     /// The file cannot be made.
     pub(super) fn open(&self) -> Result<OpenOutput, Failure> {
-        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let (path, file, replaced) = match self {
             OutputTarget::Stdout => return Ok(OpenOutput::new(io::stdout(), "standard output".to_owned())),
             OutputTarget::AsItIs(path) => (path, as_it_is(path), None),
@@ -141,7 +141,7 @@ impl Replaced {
     fn begin(path: &Path) -> io::Result<Replaced> {
         let part = suffixed(path, ".hcert.part");
         for _ in 0..TRIES {
-            let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(&part) {
+            let (file, is_new) = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => (regular_file::open(&part), false),
                 made => (made, true),
             };

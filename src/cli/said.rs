@@ -11,7 +11,7 @@ use super::log;
 /// # Errors
 /// It cannot be written.
 pub(super) fn say(text: &str) -> Result<(), Failure> {
-    written(io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()))
+    written(io::stdout().write_all(log::harmless(text).as_bytes()).and_then(|()| io::stdout().flush()))
 }
 
 pub(super) fn written(done: io::Result<()>) -> Result<(), Failure> {

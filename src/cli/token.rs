@@ -5,11 +5,11 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Common, Failure, note, open, say};
-use crate::access::token::{TokenOrder, issue_in};
+use crate::access::token::{DEVELOPER_KEY_FILE, TokenOrder, issue_in};
 use crate::bulk;
 use crate::config::Config;
 use crate::socket::CommandRequest;
-use engine::system_clock;
+use engine::{FolderPurpose, STORE_FILE, system_clock};
 
 /// Print an access token for trying the service out
 ///
@@ -45,6 +45,14 @@ fn tell(config: &Config, order: &TokenOrder) -> Result<(), String> {
     let request =
         CommandRequest::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
     let Some(server) = open::server(config, &request)? else {
+        let folder = &config.storage.data;
+        // One that was filled and never served: whether it is for real data is not the key's to say.
+        if folder.join(STORE_FILE).exists() && !folder.join(DEVELOPER_KEY_FILE).exists() {
+            let engine = open::engine(config, system_clock())?;
+            engine.expect_purpose(FolderPurpose::Developer).map_err(|error| error.to_string())?;
+            engine.close();
+            return Err("no hcert dev has served this data folder yet; start hcert dev over it first".to_owned());
+        }
         let engine = open::developers_engine(config, system_clock())?;
         let log = open::trail_of_before(config, &engine)?;
         let written = bulk::write_token_down(&log, person, role, organization);

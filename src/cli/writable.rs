@@ -20,6 +20,10 @@ pub(super) fn hindrance(folder: &Path) -> Option<String> {
     if !there.is_dir() {
         return Some(format!("{} is a file and not a folder", there.display()));
     }
+    // Root may write anywhere, and a group wherever it has the right. Whoever owns the folder has prepared what would be written through.
+    if let Some(other) = owner::other_owner(folder) {
+        return Some(format!("the folder {}", foreign(other)));
+    }
     let store = folder.join(STORE_FILE);
     let audit = Some(audit::folder(folder)).filter(|audit| audit.is_dir());
     let to_make = libc::W_OK | libc::X_OK;
@@ -81,11 +85,14 @@ fn named(path: &Path) -> &'static str {
 
 /// Who owns it, and who is asking, as the end of a sentence that begins with its name.
 fn owned(found: &fs::Metadata) -> String {
-    let own = owner::own_user();
-    match found.uid() == own {
+    match found.uid() == owner::own_user() {
         true => format!("has the mode {:04o}", found.mode() & 0o7777),
-        false => format!("belongs to {} and this command runs as {}", user(found.uid()), user(own)),
+        false => foreign(found.uid()),
     }
+}
+
+fn foreign(owner: u32) -> String {
+    format!("belongs to {} and this command runs as {}", user(owner), user(owner::own_user()))
 }
 
 /// `hcert (999)`, or the number alone.

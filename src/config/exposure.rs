@@ -49,7 +49,9 @@ pub fn all(config: &Config) -> Vec<String> {
         ("management.certificate", config.management.certificate.as_deref(), false),
         ("backup.folder", config.backup.folder.as_deref(), false),
     ];
-    let within = IN_DATA.iter().filter_map(|(what, name)| exposed_within(what, &config.storage.data.join(name)));
+    let data = &config.storage.data;
+    let passes = fs::metadata(data).is_ok_and(|found| found.mode() & 0o011 != 0);
+    let within = IN_DATA.iter().filter_map(|(what, name)| exposed_within(what, &data.join(name), passes));
     let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     let named = named.chain(within);
@@ -66,19 +68,31 @@ fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {
     foreign(what, path).or_else(|| open(what, path, is_secret)).or_else(|| replaceable(what, path))
 }
 
-/// As [`exposed`], of what lies in a folder that is looked at itself: the modes in it matter only where a link leads out of it.
-fn exposed_within(what: &str, path: &Path) -> Option<String> {
+/// As [`exposed`], of what lies in a folder that is looked at itself: the modes in it matter only where a link leads out of it, or where
+/// others may pass through the folder, as many as it lets list what is in it or not.
+fn exposed_within(what: &str, path: &Path, passes: bool) -> Option<String> {
     let of_target = || open(what, path, true).or_else(|| replaceable(what, path));
-    foreign(what, path).or_else(|| of_target().filter(|_| path.is_symlink()))
+    let within = || {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        passes.then(|| {
+            entries.map(|entry| entry.path()).find_map(|path| open(&format!("a file of {what}"), &path, true))
+        })?
+    };
+    foreign(what, path).or_else(|| of_target().filter(|_| passes || path.is_symlink())).or_else(within)
 }
 
-/// Who can write to a folder above it can put another one in its place. In a folder with the sticky bit only the owner can.
+/// Who can write to a folder above it, or above a link on the way to it, can put another one in its place. In a folder with the sticky bit
+/// only the owner can.
 fn replaceable(what: &str, path: &Path) -> Option<String> {
-    let whole = fs::canonicalize(path).ok()?;
-    let above = whole.ancestors().skip(1).find_map(|above| {
-        let is_sticky = fs::metadata(above).is_ok_and(|found| found.mode() & 0o1000 != 0);
-        let name = format!("the folder above {what}");
-        foreign(&name, above).or_else(|| open(&name, above, false).filter(|_| !is_sticky))
+    path.exists().then_some(())?;
+    let owner::PathWay { folders, links } = owner::PathWay::of(path);
+    let of_link = links.iter().find_map(|link| foreign(&format!("a link on the way to {what}"), link));
+    let above = of_link.or_else(|| {
+        folders.iter().find_map(|above| {
+            let is_sticky = fs::metadata(above).is_ok_and(|found| found.mode() & 0o1000 != 0);
+            let name = format!("the folder above {what}");
+            foreign(&name, above).or_else(|| open(&name, above, false).filter(|_| !is_sticky))
+        })
     })?;
     Some(format!("{above}; until then {what} can be exchanged for another"))
 }
@@ -97,7 +111,8 @@ fn open(what: &str, path: &Path, is_secret: bool) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     // SAFETY: it only tells a number, and cannot fail.
     let own_group = unsafe { libc::getegid() };
-    let of_group = if found.uid() == 0 && found.gid() == own_group && own_group != 0 { 0 } else { 0o070 };
+    let is_given = found.uid() == 0 && found.gid() == own_group && own_group != 0 && !owner::has_rights_list(path);
+    let of_group = if is_given { 0 } else { 0o070 };
     let open = found.mode() & (of_group | 0o007) & if is_secret { 0o066 } else { 0o022 };
     let done = match (open & 0o044 != 0, open & 0o022 != 0) {
         (false, false) => return None,
@@ -179,6 +194,21 @@ mod tests {
             assert_eq!(found.iter().any(|found| found.contains("exchanged")), told, "{mode:o}: {found:?}");
         }
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        // So can who can write where a link to it lies.
+        let links = folder.path().join("links");
+        fs::create_dir(&links).unwrap();
+        std::os::unix::fs::symlink(&data, links.join("data")).unwrap();
+        config.storage.data = links.join("data");
+        for (mode, is_told) in [(0o777, true), (0o1777, false), (0o755, false)] {
+            fs::set_permissions(&links, fs::Permissions::from_mode(mode)).unwrap();
+            let found = all(&config);
+            assert_eq!(
+                found.iter().any(|found| found.contains("links) can be changed")),
+                is_told,
+                "{mode:o}: {found:?}"
+            );
+        }
+        config.storage.data = data.clone();
         // Who is not root gives nothing away.
         for (path, what) in [(&data, "the data folder"), (&elsewhere, "the audit trail")] {
             if std::os::unix::fs::lchown(path, Some(54_321), None).is_ok() {

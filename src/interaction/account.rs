@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::named::NameReader;
 use super::{Answer, Interaction, Service, ShownVersions};
-use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, Entity, Method, NamedCollector, NamedKeys};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, Entity, Method, NamedCollector, NamedKeys, SET_BACK};
 use base::log::event;
 use certificate::Seq;
 use certificate::search::Hit;
+use certificate::search::limits::SEARCH_VALUES_MAX;
 use engine::{self, ClockEvent, CommittedChange, Engine, VersionSubject, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
 
-/// Certificates of a request, named in no version, whose patients of now its event names.
-const CERTIFICATES_BY_NOW_MAX: usize = 100;
+/// Names of a kind in the event of a request that was refused for its token. What means something names one or two; more of them would
+/// make searches by person slow, and cost who sends them nothing.
+const AUDIT_NAMED_BY_NOBODY_MAX: usize = 16;
 
 impl Service {
     /// Whether an audit trail is kept.
@@ -88,7 +90,12 @@ impl Service {
             }
         }
         if let Some(met) = met {
-            event.name(met.take());
+            let mut named = met.take();
+            if event.action == AuditAction::TokenRefused {
+                // Nobody was told anything, and whoever likes can ask so.
+                named.cut(AUDIT_NAMED_BY_NOBODY_MAX);
+            }
+            event.name(named);
         }
         self.name_by_now(&mut event);
         self.append(event)
@@ -96,9 +103,9 @@ impl Service {
 
     /// A certificate that is named in no version stands for the patient of its first one; a draft may have been moved to another since.
     fn name_by_now(&self, event: &mut AuditEvent) {
-        // What was refused showed no version, whichever it asked for.
+        // What names more is refused, and shows none of them. What was refused showed no version, whichever it asked for.
         let is_asked = |(_, version): &&Entity| version.is_none() || event.is_refused();
-        let asked = event.entities.iter().filter(is_asked).take(CERTIFICATES_BY_NOW_MAX);
+        let asked = event.entities.iter().filter(is_asked).take(SEARCH_VALUES_MAX);
         let mut named = NamedKeys::default();
         for (id, _) in asked {
             // A read error is reported by the request that needs the version.
@@ -174,7 +181,9 @@ pub fn complete(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
     if after > stored {
         // The store was set back: by a restore that was cut off before it could say so, or by hand.
         let mut event = AuditEvent::new(AuditAction::Restore, now);
-        event.note = Some(format!("the trail knows {after} changes, the store has {stored}: it was set back to them"));
+        let note = format!("the trail knows {after} changes, the store has {stored}: {SET_BACK}");
+        log.doubt(&note);
+        event.note = Some(note);
         event.change = Some(stored);
         log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
         after = stored;

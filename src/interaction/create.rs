@@ -18,12 +18,20 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 impl Service {
     pub(super) async fn create(&self, context: &RequestContext, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
-        let created = self.created(context, body, if_none_exist.clone()).await;
-        // A refusal may tell of the certificates that have the identifier; every other answer shows the one.
-        if let (Err(_), Some(term), Some(_)) = (&created, if_none_exist, &context.met) {
-            Box::pin(self.meet_certificates(context, Filter::Term(term))).await;
+        let created = self.created(context, body, if_none_exist).await;
+        if created.is_err() {
+            Box::pin(self.meet_condition(context)).await;
         }
         created
+    }
+
+    /// Notes the certificates that `If-None-Exist` names. A refusal may tell of them; every other answer shows the one.
+    pub(super) async fn meet_condition(&self, context: &RequestContext) {
+        if context.met.is_some()
+            && let Some(Ok(term)) = context.if_none_exist.as_deref().map(identifier_term)
+        {
+            self.meet_certificates(context, Filter::Term(term)).await;
+        }
     }
 
     async fn created(
@@ -43,6 +51,7 @@ impl Service {
         self.check_author(context, &value)?;
         let resolved = self.resolve(context, &value, None, LookupPurpose::Write).await?;
         let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
+        context.check_sent(May::Create, &row)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
         let content = VersionContent { trigger: Trigger::Create, brings, tail, row, who, subject };

@@ -9,7 +9,7 @@ use crate::access::rights::May;
 use certificate::search::extract::extract;
 use certificate::transition::{Need, Trigger};
 use certificate::{State, head, narrative, section};
-use engine::{VersionContent, Write};
+use engine::{StoredVersion, VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use reason::reason;
@@ -33,6 +33,7 @@ impl Service {
                 return Err(deleted(stored.id));
             }
             self.check_rows(context, may, stored.id)?;
+            let shower = self.employers_shower(context, may, stored.id)?;
             let reason = reason(body)?;
             let names = &self.settings.names;
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
@@ -53,7 +54,12 @@ impl Service {
             let rows = context.rows(may);
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
             if let Some(written) = self.write(context, write).await? {
-                let resource = self.representation(&written, shown)?;
+                let mut resource = self.representation(&written, shown)?;
+                if let Some(shower) = shower {
+                    let (id, version, stamp) = (written.id, written.version, written.stamp);
+                    let made = StoredVersion { id, version, state: to, stamp, resource };
+                    resource = shower.employer(&made).map_err(unreadable)?;
+                }
                 return Ok(update::changed(context, &written, resource));
             }
         }

@@ -12,6 +12,7 @@ use super::subject::unanswered;
 use crate::access::rights::{May, Own};
 use crate::registry::LookupPurpose;
 use certificate::search::filter::Filter;
+use certificate::search::row::Row;
 use certificate::{Id, Openness};
 use engine::RowStanding;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -29,6 +30,17 @@ impl RequestContext {
     pub(super) fn rows_of_both(&self, one: May, other: May) -> Option<Arc<Filter>> {
         let held = self.held.as_ref()?;
         Some(Arc::new(held.scope(one).narrow(held.scope(other).filter(), None)))
+    }
+
+    /// A certificate as it is sent, for which rows of a permission hold as well as for what is stored.
+    ///
+    /// # Errors
+    /// 403 for one that would lie outside of the caller's rights.
+    pub(super) fn check_sent(&self, may: May, row: &Row) -> Result<(), Outcome> {
+        match &self.held {
+            Some(held) if !held.rights.may_lead_to(may, &held.own, row) => Err(outside("Composition")),
+            _ => Ok(()),
+        }
     }
 
     /// # Errors

@@ -16,6 +16,7 @@ use super::turns::in_turn;
 use crate::access::rights::May;
 use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
+use certificate::search::limits::SEARCH_VALUES_MAX;
 use certificate::search::paging::SORT_DEFAULT;
 use certificate::search::query::{CompositionSearch, PatientIds};
 use certificate::search::request::base;
@@ -23,11 +24,8 @@ use certificate::search::{EngineQuery, SearchPage, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 /// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
-/// certificate, or of one person, who has fewer.
-const AUDIT_COUNTED_MAX: u32 = 50;
-
-/// Parameters of a search that are looked through for certificates it names. A search that means something has one or two.
-const AUDIT_NAMING_PARAMETERS_MAX: usize = 16;
+/// certificate, or of one person, who has fewer; whoever hides one behind its like has to make as many first.
+const AUDIT_COUNTED_MAX: u32 = 1_000;
 
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
@@ -190,7 +188,7 @@ impl Service {
     pub(super) async fn meet_named(&self, context: &RequestContext) {
         let settings = self.search_settings(context);
         let may_name = |(name, _): &&(String, String)| matches!(base(name), "identifier" | "entry" | "_query");
-        let named = context.parameters.iter().filter(may_name).take(AUDIT_NAMING_PARAMETERS_MAX).filter_map(|sent| {
+        let named = context.parameters.iter().filter(may_name).take(SEARCH_VALUES_MAX).filter_map(|sent| {
             let alone = CompositionSearch::parse(std::slice::from_ref(sent), &settings);
             alone.ok()?.named()
         });

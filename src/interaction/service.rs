@@ -189,7 +189,11 @@ impl Service {
             Box::pin(self.meet_named(&context)).await;
         }
         if context.identity.is_some() {
-            Box::pin(self.admit(&interaction, &mut context)).await?;
+            let admitted = Box::pin(self.admit(&interaction, &mut context)).await;
+            if admitted.is_err() && interaction.row.kind == InteractionKind::Create {
+                Box::pin(self.meet_condition(&context)).await;
+            }
+            admitted?;
         }
         if interaction.may_change() {
             self.check_trail()?;

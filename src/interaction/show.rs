@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use super::context::Subset;
+use super::context::{RequestContext, Subset};
 use super::held::CallerGrants;
 use super::read::reduced;
-use super::service::Service;
+use super::service::{Service, unreadable};
 use crate::access::rights::{CertificateView, May, Scope};
 use certificate::search::Hit;
 use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::terminology::Terminology;
-use certificate::{Names, employer};
+use certificate::{Id, Names, employer};
 use engine::{Engine, Packed, StoreError, StoredVersion};
 use fhir::json::{self, Json};
+use fhir::outcome::Outcome;
 
 /// Makes certificates what a caller is shown, on whichever thread.
 pub(super) struct Shower {
@@ -49,6 +50,22 @@ impl Service {
         }
         let by_class = Some(scope).filter(Scope::is_of_classes);
         Some(Shower { held: Some(held.clone()), only, by_class, ..self.shower() })
+    }
+}
+
+impl Service {
+    /// For the answer to a change of a certificate of which the permission for the change shows an employer's view.
+    pub(super) fn employers_shower(
+        &self,
+        context: &RequestContext,
+        may: May,
+        id: Id,
+    ) -> Result<Option<Shower>, Outcome> {
+        let Some(held) = &context.held else { return Ok(None) };
+        let Some(shower) = self.shower_of(held, may) else { return Ok(None) };
+        let standing = self.engine.current_row(id).map_err(unreadable)?;
+        let view = standing.and_then(|standing| held.visible(may, id, standing.row.as_ref()?));
+        Ok((view != Some(CertificateView::Full)).then_some(shower))
     }
 }
 

@@ -52,6 +52,7 @@ impl Service {
             self.check_author(context, &value)?;
             let resolved = self.resolve(context, &value, Some(&stored), LookupPurpose::Write).await?;
             let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
+            context.check_sent(May::Update, &row)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
             let content = VersionContent { trigger: Trigger::Update, brings, tail, row, who, subject };

@@ -191,6 +191,12 @@ impl Service {
                 None => (Trigger::Create, None),
             };
             let (brings, row) = (certificate.brings, certificate.row);
+            let may = if stored.is_some() { May::Update } else { May::Create };
+            if context.held.as_ref().is_some_and(|held| held.rights.may(may))
+                && let Err(outside) = context.check_sent(may, &row)
+            {
+                all.take_further(Problems::from(outside.issues().to_vec()));
+            }
             let (who, subject) = (context.who.clone(), None);
             let content = VersionContent { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {

@@ -470,7 +470,14 @@ fn backups_that_fail_or_are_missed_are_told() {
 }
 
 fn clock_state(problem: Option<engine::ClockProblem>) -> engine::ClockState {
-    engine::ClockState { at: 100_000, newest: Some(300_000), problem, is_accepted: false, reset: None }
+    engine::ClockState {
+        at: 100_000,
+        newest: Some(300_000),
+        settled: 100_000,
+        problem,
+        is_accepted: false,
+        reset: None,
+    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CommandConnection;
 use crate::audit::AuditTrail;
-use crate::backup::{self, ArchiveMember, ArchiveProgress, Base, Sink, TakeOptions};
-use engine::{Engine, system_clock};
+use crate::backup::{self, ArchiveMember, ArchiveProgress, Sink, TakeOptions};
+use engine::Engine;
 
 /// What the server sends, one a line; behind a member come its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,13 +30,12 @@ enum BackupMessage {
 ///
 /// # Errors
 /// The command is gone.
-pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, base: Option<&Base>) -> io::Result<()> {
+pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, taking: &TakeOptions) -> io::Result<()> {
     let mut sending = Sending { out };
-    let taking = TakeOptions { base, command: "hcert backup", at: system_clock()(), is_gentle: true };
     // The sink and the report both send; what the report sends comes before the next member.
     let waiting = std::cell::Cell::new(None);
     let mut told = Telling { sending: &mut sending, waiting: &waiting };
-    let done = backup::take(engine, trail, &taking, &mut told, &mut |progress| waiting.set(Some(progress)));
+    let done = backup::take(engine, trail, taking, &mut told, &mut |progress| waiting.set(Some(progress)));
     let end = match done {
         Ok(_) => BackupMessage::Done,
         Err(problem) => BackupMessage::Failed { problem },

@@ -1,13 +1,17 @@
 //! The command's side of the socket.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 use super::{CommandRequest, REFUSED};
+use base::owner;
 
 /// A conversation with a running server.
 pub struct CommandConnection {
@@ -30,12 +34,42 @@ pub fn connect(folder: &Path, request: &CommandRequest) -> io::Result<Option<Com
         }
         Err(error) => return Err(error),
     };
+    expect_servant(folder, &stream)?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     match stream.write_all(&line) {
         // A server that refuses commands says why before it reads any.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
         _ => Ok(Some(CommandConnection { stream })),
+    }
+}
+
+/// Whoever can write to the folder could listen in the server's place.
+///
+/// # Errors
+/// The process at the other end runs as another user than this one, root and the folder's owner.
+fn expect_servant(folder: &Path, stream: &UnixStream) -> io::Result<()> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the call writes at most `bytes` bytes to `peer`, which lives through it.
+    let told = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut bytes,
+        )
+    };
+    if told != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match [0, owner::own_user(), fs::metadata(folder)?.uid()].contains(&peer.uid) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!(
+            "user {} of this machine listens in the place of the server; remove the socket, and keep others from writing to the folder",
+            peer.uid
+        ))),
     }
 }
 

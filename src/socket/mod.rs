@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::backup::Base;
+use crate::backup::{Base, Digest};
 use crate::bulk::AuditAsked;
 use base::log::LogOrder;
 pub use client::{CommandConnection, connect};
@@ -54,7 +54,7 @@ pub enum CommandRequest {
     /// `Step`s come back, one a line.
     Reindex,
     /// Members of an archive come back, each a line and its bytes.
-    Backup { base: Option<Box<Base>> },
+    Backup { base: Option<Box<Base>>, recipients: Option<Digest> },
     /// How far it is and what was found come back, one a line.
     Verify,
     /// `Result<Stats, String>` comes back.

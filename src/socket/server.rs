@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::line::send;
 use super::{AuditTold, CommandProgress, CommandRequest, REFUSED, backup};
 use crate::audit::{self, AuditAction, AuditTrail, ChainHead, SystemUser};
+use crate::backup::TakeOptions;
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -181,7 +182,16 @@ fn talk(
                 ),
             )?;
         }
-        CommandRequest::Backup { base } => backup::send(&mut out, engine, trail, base.as_deref())?,
+        CommandRequest::Backup { base, recipients } => {
+            let taking = TakeOptions {
+                base: base.as_deref(),
+                recipients,
+                command: "hcert backup",
+                at: system_clock()(),
+                is_gentle: true,
+            };
+            backup::send(&mut out, engine, trail, &taking)?;
+        }
         CommandRequest::Verify => super::verify::answer(&mut out, engine, trail, names)?,
         CommandRequest::Stats => {
             let written = bulk::write_down(trail, AuditAction::StoreStats, "hcert stats", None, None);
@@ -212,7 +222,7 @@ fn talk(
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
                 out.write_all(event).map_err(|error| format!("writing failed: {error}"))
             }) {
-                Ok(report) => AuditTold::Done { report, is_whole: true },
+                Ok((report, is_whole)) => AuditTold::Done { report, is_whole },
                 Err(problem) => AuditTold::Failed { problem },
             };
             send(&mut out, &told)?;

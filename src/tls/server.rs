@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
@@ -172,6 +173,11 @@ fn read(options: &TlsOptions) -> Result<CurrentTls, String> {
         let (certificate, key) = (options.certificate.display(), options.key.display());
         format!("{certificate} and {key} cannot be used together: {error}")
     })?;
+    if options.clients.is_some() {
+        // A session that is taken up again is not asked for its certificate, whatever became of that or of the lists meanwhile.
+        settings.session_storage = Arc::new(NoServerSessionStorage {});
+        settings.send_tls13_tickets = 0;
+    }
     let protocols: &[&[u8]] = if options.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
     settings.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let lists = lists.into_iter().map(|list| (list.path, list.next_update)).collect();

@@ -181,10 +181,27 @@ async fn a_number_names_its_certificate_whatever_page_and_condition_hide_it() {
         let ids: BTreeSet<u64> = event.entities.iter().map(|(id, _)| id.get()).filter(|id| *id != 3).collect();
         assert_eq!(ids, BTreeSet::from([1, 2]), "{query}");
     }
+    // However many have it, and however many parameters stand in front of it.
+    for _ in 0..60 {
+        server.create(Body::draft().with("/identifier", json!([{"system": system, "value": "N-1"}]))).await;
+    }
+    let others = "identifier:not=zz&".repeat(20);
+    let official = server.token("gov-official", json!({})).await;
+    for query in ["identifier=N-1&_count=0".to_owned(), format!("{others}identifier=N-1&colour=red")] {
+        server.get(&format!("Composition?{query}")).header("Authorization", &official).await;
+        let event = server.events().pop().expect("an event");
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{query}");
+    }
     // That several have it is told as well.
     let condition = format!("identifier={system}|N-1");
     let told = server.post("Composition", foreign()).header("If-None-Exist", &condition).await;
     told.expect(412);
+    let event = server.events().pop().expect("an event");
+    assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
+    // Also to a role that may not create.
+    let patient = server.token("patient", json!({})).await;
+    let asked = server.post("Composition", foreign()).header("Authorization", &patient);
+    asked.header("If-None-Exist", &condition).await.expect(403);
     let event = server.events().pop().expect("an event");
     assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
 }
@@ -294,6 +311,19 @@ async fn what_names_a_draft_that_was_moved_is_found_for_the_patient_it_is_about_
         asked.header("Authorization", token).await.expect(status);
         let event = server.events().pop().expect("an event");
         assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{status}: {event:?}");
+    }
+    // However many others are named before it.
+    let padded: Vec<String> = (100_000..100_900).map(|id| id.to_string()).chain([id.to_owned()]).collect();
+    server.search_by_form(&format!("_id={}&_count=0", padded.join(","))).await.expect(200);
+    let event = server.events().pop().expect("an event");
+    assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
+    // A page that shows that it was deleted, which is no version about anybody.
+    server.delete(&certificate).await.expect(204);
+    for path in ["Composition/_history?_count=1", &format!("{certificate}/_history?_count=1")] {
+        server.get(path).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{path}: {event:?}");
+        assert!(!server.concerns(&event, "39406240015"), "{path}");
     }
 }
 

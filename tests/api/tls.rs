@@ -101,6 +101,10 @@ struct Client {
 
 impl Client {
     async fn connect(self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+        connect(&Arc::new(self.config()), address).await
+    }
+
+    fn config(self) -> ClientConfig {
         let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
         let builder =
             builder.with_protocol_versions(&self.versions).expect("versions").with_root_certificates(self.roots);
@@ -112,9 +116,7 @@ impl Client {
             }
         };
         config.alpn_protocols = self.alpn;
-        let stream = TcpStream::connect(address).await?;
-        let name = ServerName::try_from("localhost").expect("a name");
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+        config
     }
 
     /// Status line, headers and body of an answer; nothing where the server lets nobody in.
@@ -125,6 +127,12 @@ impl Client {
         timeout(PATIENCE, stream.read_to_end(&mut text)).await.expect("the server closes")?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
+}
+
+async fn connect(config: &Arc<ClientConfig>, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("localhost").expect("a name");
+    TlsConnector::from(config.clone()).connect(name, stream).await
 }
 
 async fn ask(stream: &mut TlsStream<TcpStream>, headers: &str) -> io::Result<()> {
@@ -244,6 +252,37 @@ async fn a_certificate_of_clients_is_asked_for_as_the_settings_say() {
         assert!(with(&own).get(server.address).await.is_ok(), "{client_auth:?}");
         assert!(with(&stranger).get(server.address).await.is_err(), "{client_auth:?}");
         assert_eq!(pki.client().get(server.address).await.is_ok(), without, "{client_auth:?}");
+    }
+}
+
+/// What was seen: sessions went on for ever after the client's certificate and the authority's list had expired.
+#[tokio::test]
+async fn who_has_to_show_a_certificate_shows_it_in_each_connection() {
+    let pki = Pki::new();
+    let (certificate, key) = signed(&pki.ca);
+    let own = |key: &KeyPair| KeyPair::from_pem(&key.serialize_pem()).expect("the same key");
+    for asks in [false, true] {
+        let server = pki.server(|config| {
+            if asks {
+                config.tls.client_ca = Some(pki.path("ca.pem"));
+            }
+            config.tls.min_version = MinVersion::Tls12;
+        });
+        let server = server.await;
+        for versions in [vec![&rustls::version::TLS13], vec![&rustls::version::TLS12]] {
+            let client = Client { own: Some((certificate.der().clone(), own(&key))), versions, ..pki.client() };
+            let config = Arc::new(client.config());
+            let mut kinds = Vec::new();
+            for _ in 0..2 {
+                let mut stream = connect(&config, server.address).await.expect("a connection");
+                ask(&mut stream, "Connection: close\r\n").await.expect("sent");
+                let mut text = Vec::new();
+                timeout(PATIENCE, stream.read_to_end(&mut text)).await.expect("the server closes").expect("read");
+                kinds.push(stream.get_ref().1.handshake_kind());
+            }
+            let is_resumed = kinds[1] == Some(rustls::HandshakeKind::Resumed);
+            assert_eq!(is_resumed, !asks, "{kinds:?}");
+        }
     }
 }
 

@@ -127,6 +127,7 @@ async fn a_refused_token_is_told_why_in_words_that_help_its_owner() {
         (with("aud", json!("other")), "it is for another audience", "audience"),
         (with("sub", json!(null)), "it lacks the claim sub", "claim-missing"),
         (with("sub", json!("x")), "it has a wrong claim sub", "claim-wrong"),
+        (with("given_name", json!("Mari\u{202e}iraM")), "it has a wrong claim given_name", "claim-wrong"),
         (
             format!("Bearer {}.{}.", encode(r#"{"alg":"none"}"#), encode("{}")),
             "its algorithm is not accepted",

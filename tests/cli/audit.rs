@@ -115,7 +115,7 @@ fn what_a_command_on_a_stopped_folder_wrote_down_is_missed_when_it_is_taken_away
         fs::rename(&kept, &audit).unwrap();
         assert!(place.run(&VERIFY).expect(3).text().contains("it once reached"), "{command:?}");
         // The next command says so as well, and takes it for no reason to stop.
-        assert!(place.run(&EXPORT).expect(0).said.contains("cut, replaced or removed"), "{command:?}");
+        assert!(place.run(&EXPORT).expect(3).said.contains("cut, replaced or removed"), "{command:?}");
         place.run(&VERIFY).expect(3);
         place.run(&["audit", "accept", "--data", "data"]).expect(0);
         place.run(&VERIFY).expect(0);
@@ -233,4 +233,30 @@ fn a_trail_was_cut_that_tells_of_no_import_beside_what_was_imported() {
     fs::write(&trail, before).unwrap();
     place.run(&["audit", "verify", "--data", "data"]).expect(3);
     place.run(&["verify", "--data", "data"]).expect(3);
+}
+
+/// What was seen: a store that was copied back was called whole, although the trail beside it knew what had become of a certificate.
+#[test]
+fn a_store_that_was_set_back_by_copying_is_told_until_it_is_accepted() {
+    let place = Place::new();
+    let (data, kept) = (place.path("data"), place.path("kept.redb"));
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(5, 3)).expect(0);
+    fs::copy(data.join("store.redb"), &kept).unwrap();
+    // Some of them are there in other words.
+    assert!(
+        place.run_with(&["import", "-", "--data", "data"], &place.corpus(7, 3)).expect(1).said.contains("4 stored")
+    );
+    place.run(&VERIFY).expect(0);
+    fs::copy(&kept, data.join("store.redb")).unwrap();
+    fs::remove_dir_all(data.join("index")).unwrap();
+    place.run(&VERIFY).expect(3);
+    place.run(&["verify", "--data", "data"]).expect(3);
+    for _ in 0..2 {
+        let mut server = Process::start(&data);
+        server.terminate();
+        assert!(server.ends_by_itself().success());
+        assert!(place.run(&VERIFY).expect(3).text().contains("it was set back"));
+    }
+    place.run(&["audit", "accept", "--data", "data"]).expect(0);
+    place.run(&VERIFY).expect(0);
 }

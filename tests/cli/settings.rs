@@ -80,13 +80,13 @@ fn what_is_most_likely_not_meant_is_warned_about() {
     let told = warned(&["generate", "--count", "1"], "OTHER");
     assert!(told.contains("warning: the settings with registry.remote.token (hcert.toml) can be read by other users of this machine (mode 0644)"), "{told}");
     // A server says it in its log and in its health, and of the data folder too.
-    mode("data", 0o777);
+    mode("data", 0o755);
     let server = Process::start_with(&place.path("data"), |command| {
         command.current_dir(place.path(".")).env("HCERT_SERVER_WORKERS", "8");
     });
     let log = server.log();
     let warnings = log.lines().filter(|line| line.contains("\"log.level\":\"warn\"")).collect::<Vec<_>>().join("\n");
-    for words in ["HCERT_SERVER_WORKERS is ignored", "registry.remote.token", "(mode 0777); run: chmod go-rwx"] {
+    for words in ["HCERT_SERVER_WORKERS is ignored", "registry.remote.token", "(mode 0755); run: chmod go-rwx"] {
         assert!(warnings.contains(words), "{words} in {log}");
     }
     assert!(!log.contains("very-secret"), "{log}");

@@ -46,8 +46,11 @@ fn a_data_folder_belongs_to_the_command_that_served_it_first() {
     fs::write(real.join("developer-key.pem"), "").unwrap();
     refused("serve", "real", "was made by `hcert dev`");
     fs::remove_file(real.join("developer-key.pem")).unwrap();
-    // What is served to nobody takes either.
+    // What is served to nobody takes either, and a token does not choose.
     place.run_with(&["import", "-", "--data", "imported"], &place.corpus(5, 3)).expect(0);
+    let token = ["token", "--role", "doctor", "--person", "37605030299", "--data", "imported"];
+    place.run(&token).expect(1).says("start hcert dev over it first");
+    assert!(!place.path("imported/developer-key.pem").exists());
     assert!(Process::start(&place.path("imported")).stop().success());
     place.run(&["stats", "--data", "imported"]).expect(0);
     place.run(&["stats", "--data", "real"]).expect(0);

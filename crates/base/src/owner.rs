@@ -1,8 +1,10 @@
 //! Whose a file is. What belongs to another user can be read and changed by that user at any moment, whatever is checked before.
 
+use std::ffi::CString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// The user that this process acts as.
 pub fn own_user() -> u32 {
@@ -32,23 +34,76 @@ pub fn expect_own(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Whether rights are given to single users, beside the bits of the mode. `acl(5)`
+pub fn has_rights_list(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    let names = [c"system.posix_acl_access", c"system.posix_acl_default"];
+    // SAFETY: both texts end with a zero and live through the call, which with a size of zero writes nothing.
+    names.iter().any(|name| unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) } > 0)
+}
+
+/// Links on the way to one place; the system itself follows no more.
+const LINKS_MAX: usize = 40;
+
+/// What decides where a path leads.
+#[derive(Debug, Default)]
+pub struct PathWay {
+    /// Every folder in which a step of the way is looked up, also those that a link leads through, the nearest first. Without the last
+    /// place itself; some of them need not be there.
+    pub folders: Vec<PathBuf>,
+    /// Every link on the way.
+    pub links: Vec<PathBuf>,
+}
+
+impl PathWay {
+    /// Follows a path, which need not lead anywhere.
+    pub fn of(path: &Path) -> PathWay {
+        let mut way = PathWay::default();
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let steps = |path: &Path| path.components().rev().map(|step| step.as_os_str().to_owned()).collect::<Vec<_>>();
+        let (mut left, mut at) = (steps(&whole), PathBuf::new());
+        while let Some(step) = left.pop() {
+            match Path::new(&step).components().next() {
+                Some(Component::RootDir) => at = PathBuf::from("/"),
+                Some(Component::ParentDir) => drop(at.pop()),
+                Some(Component::Normal(_)) => {
+                    if !way.folders.contains(&at) {
+                        way.folders.insert(0, at.clone());
+                    }
+                    let next = at.join(&step);
+                    match fs::read_link(&next) {
+                        Ok(target) if way.links.len() < LINKS_MAX => {
+                            left.extend(steps(&target));
+                            way.links.push(next);
+                        }
+                        _ => at = next,
+                    }
+                }
+                _ => {}
+            }
+        }
+        way
+    }
+}
+
 /// Whether a folder can be filled with what nobody else may read or change. One that is not there is judged by those above it.
 ///
 /// # Errors
 /// It, or a folder above it, belongs to another user than root, or others can write to it: in words. In a folder above, the sticky bit
 /// keeps others from exchanging what lies there.
 pub fn expect_private(folder: &Path) -> Result<(), String> {
-    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let there = whole.ancestors().find_map(|path| fs::canonicalize(path).ok()).unwrap_or_default();
-    let is_there = folder.exists();
     expect_own(folder)?;
-    for (above, path) in there.ancestors().enumerate() {
+    let way = PathWay::of(folder);
+    way.links.iter().try_for_each(|link| expect_own(link))?;
+    let itself = fs::canonicalize(folder).ok();
+    for (path, is_folder) in itself.iter().map(|path| (path, true)).chain(way.folders.iter().map(|path| (path, false)))
+    {
         let Ok(found) = fs::metadata(path) else { continue };
         let mode = found.mode();
         // SAFETY: the call has no arguments, returns a number, and cannot fail.
         let is_own_group = found.gid() == unsafe { libc::getegid() };
-        let others = if is_own_group { 0o002 } else { 0o022 };
-        let is_folder = is_there && above == 0;
+        // With a list of rights the bits of the group are the most that anybody on it may.
+        let others = if is_own_group && !has_rights_list(path) { 0o002 } else { 0o022 };
         let is_open = mode & others != 0 && (is_folder || mode & 0o1000 == 0);
         let name = || if is_folder { "it".to_owned() } else { format!("the folder above it, {},", path.display()) };
         if is_open {
@@ -111,7 +166,19 @@ mod tests {
         assert_eq!(judged(0o755, 0o1777), (false, true), "what is made in it is ours");
         assert_eq!(judged(0o777, 0o700), (false, false));
         assert_eq!(judged(0o1777, 0o700), (true, true));
+        // A link is exchanged where it lies.
+        let (links, link) = (folder.path().join("links"), folder.path().join("links/link"));
+        fs::create_dir(&links).unwrap();
+        symlink("../above/data", &link).unwrap();
+        for (mode, is_private) in [(0o755, true), (0o777, false), (0o1777, true)] {
+            judged(0o755, 0o700);
+            fs::set_permissions(&links, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(expect_private(&link).is_ok(), is_private, "{mode:o}");
+            assert_eq!(expect_private(&link.join("new")).is_ok(), is_private, "{mode:o}");
+        }
         if own_user() == 0 {
+            lchown(&link, Some(4_242), None).unwrap();
+            assert!(expect_private(&link.join("new")).unwrap_err().contains("user 4242"));
             judged(0o755, 0o700);
             chown(&above, Some(4_242), None).unwrap();
             assert!(expect_private(&data).unwrap_err().contains("user 4242"));

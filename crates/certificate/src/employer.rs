@@ -86,14 +86,11 @@ fn used(composition: &Object) -> BTreeSet<String> {
     found
 }
 
+/// Not only a Reference leads to a contained resource: R5's dom-3 takes any uri, url or canonical for one.
 fn references(value: &Json, found: &mut Vec<String>) {
     match value {
-        Json::Object(object) => {
-            if let Some(id) = value.text("reference").and_then(|reference| reference.strip_prefix('#')) {
-                found.push(id.to_owned());
-            }
-            object.iter().for_each(|(_, value)| references(value, found));
-        }
+        Json::String(text) => found.extend(text.strip_prefix('#').map(str::to_owned)),
+        Json::Object(object) => object.iter().for_each(|(_, value)| references(value, found)),
         Json::Array(items) => items.iter().for_each(|item| references(item, found)),
         _ => {}
     }
@@ -107,10 +104,11 @@ mod tests {
     const SHARED: &str = r##"{"resourceType":"Composition","id":"1","meta":{"versionId":"2","profile":["https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational"]},
         "text":{"status":"generated","div":"<div xmlns=\"http://www.w3.org/1999/xhtml\">rest a lot</div>"},
         "contained":[{"resourceType":"PractitionerRole","id":"role"},{"resourceType":"Observation","id":"both"},
-            {"resourceType":"Observation","id":"advice","hasMember":[{"reference":"#deep"}]},{"resourceType":"Observation","id":"deep"}],
+            {"resourceType":"Observation","id":"advice","hasMember":[{"reference":"#deep"}]},{"resourceType":"Observation","id":"deep"},
+            {"resourceType":"Observation","id":"named"}],
         "subject":[{"reference":"Patient/200","identifier":{"value":"x"}}],"author":[{"reference":"#role"}],"title":"T",
         "section":[{"code":{"coding":[{"code":"decision"}]},"entry":[{"reference":"#both"}],"section":[{"code":{"coding":[{"code":"employee-suggestions"}]},"text":{"div":"<div>deep rest</div>"}}]},
-            {"code":{"coding":[{"code":"employee-suggestions"}]},"text":{"div":"<div>rest</div>"},"entry":[{"reference":"#advice"},{"reference":"#both"}]}]}"##;
+            {"code":{"coding":[{"code":"employee-suggestions"}]},"text":{"div":"<div>rest</div>"},"entry":[{"reference":"#advice"},{"reference":"#both"}],"extension":[{"url":"http://x","valueUri":"#named"}]}]}"##;
 
     fn shown(identifier: Option<(&'static str, &'static str)>) -> String {
         let Json::Object(mut composition) = json::parse(SHARED.as_bytes()).unwrap().into_owned() else {
@@ -123,7 +121,9 @@ mod tests {
     #[test]
     fn the_advice_and_what_only_it_used_are_gone() {
         let shown = shown(Some(("https://fhir.ee/sid/pid/est/ni", "37605030299")));
-        for gone in ["rest", "employee-suggestions", r#""id":"advice""#, r#""id":"deep""#, r#""value":"x""#] {
+        for gone in
+            ["rest", "employee-suggestions", r#""id":"advice""#, r#""id":"deep""#, r#""id":"named""#, r#""value":"x""#]
+        {
             assert!(!shown.contains(gone), "{gone} in {shown}");
         }
         for stays in [r#""id":"role""#, r#""id":"both""#, "decision", r#""versionId":"2""#, "37605030299"] {

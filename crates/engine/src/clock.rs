@@ -34,6 +34,9 @@ pub fn elapsed_clock() -> Clock {
     })
 }
 
+/// How long a clock has to be believed, in milliseconds, before data are removed by what it says.
+pub(crate) const CLOCK_SETTLES_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Both clocks at one moment, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
@@ -98,6 +101,10 @@ pub struct ClockState {
     pub at: i64,
     /// The newest time stamp; none while nothing was changed.
     pub newest: Option<i64>,
+    /// The time by which data are old enough to be removed. A clock that is ahead at the start is believed for changes, since a store may
+    /// lie unused for years; for the first day it removes nothing that it would keep if the store's newest time stamp had been that of the
+    /// start. Decision 275.
+    pub settled: i64,
     /// Why changes are refused; nothing while they are taken.
     pub problem: Option<ClockProblem>,
     /// The clock is behind by more than is allowed, and an operator has accepted that.

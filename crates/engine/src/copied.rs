@@ -16,6 +16,9 @@ pub struct StoreMoment {
     pub names: Vec<(String, String)>,
     /// The last change.
     pub until: Seq,
+    /// Which change the last one is, in letters: another store, or the same one set back by hand, has another under its number. None
+    /// where there is no change.
+    pub last_change: Option<String>,
     /// The last change of a patient.
     pub patients_until: u64,
     /// The least id that a new certificate may get.

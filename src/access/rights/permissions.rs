@@ -98,6 +98,19 @@ pub fn read(text: &str) -> Result<Roles, String> {
                 permission.name
             ));
         }
+        // A row is a certificate; what the registry tells of a patient is restricted by the patient alone, and no event by anything.
+        let of_certificates = rows.states.is_some() || rows.categories.is_some() || rows.own_employer;
+        let unknown = [
+            (May::AuditRead, "audit-read", rows != RowRestriction::default()),
+            (May::PatientSearch, "patient-search", rows != RowRestriction::default()),
+            (May::PatientRead, "patient-read", of_certificates && permission.may.len() == 1),
+        ];
+        if let Some((_, name, _)) = unknown.iter().find(|(may, _, takes)| *takes && permission.may.contains(may)) {
+            return Err(format!(
+                "{}: '{name}' is not restricted by these rows, so they would promise what they do not keep; give it in a permission of its own",
+                permission.name
+            ));
+        }
         for group in &permission.given_to {
             let members = file.groups.get(group);
             let members = members.ok_or_else(|| format!("{}: there is no group '{group}'", permission.name))?;

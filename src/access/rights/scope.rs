@@ -1,6 +1,6 @@
 //! The certificates that permissions reach, as filters on rows.
 
-use super::permissions::{CertificateView, Grant, May};
+use super::permissions::{CertificateView, Grant, May, RowRestriction};
 use super::{Own, Rights};
 use crate::config::ChangeBy;
 use certificate::Id;
@@ -78,6 +78,14 @@ impl Rights {
             authors.iter().cloned().fold(rows, both)
         };
         Scope { parts: self.granting(what).map(|grant| (rows(grant), grant.view)).collect() }
+    }
+
+    /// Whether a certificate with this row may be what a change leads to: within the rows of a permission for it. The consent of a
+    /// certificate and its author are judged elsewhere.
+    pub fn may_lead_to(&self, what: May, own: &Own, row: &Row) -> bool {
+        // No condition on rows looks at the id.
+        self.granting(what)
+            .any(|grant| grant.rows == RowRestriction::default() || self.rows(grant, own).matches(Id::FIRST, row))
     }
 
     /// By whose hand a certificate must be that the caller changes; nothing where by anybody's. Contract 7.7.

@@ -276,3 +276,41 @@ fn another_persons_certificates_are_not_to_be_asked_for() {
         assert_eq!(rights_of(&["doctor"]).outside_own(May::Search, &asked, &Own::default()), None);
     }
 }
+
+/// What was seen: rows that a permission had and nobody asked for. A role that may write occupational certificates wrote others.
+#[test]
+fn rows_hold_for_what_a_change_leads_to_as_well() {
+    let table = |may: &str, rows: &str| {
+        let permission = format!(r#"{{"name":"p","given-to":["all"],"may":[{may}],"rows":{rows}}}"#);
+        let groups = r#"{"all":["clerk"]},"consent":{"doctor":[],"representative":[]}"#;
+        Permissions::read(&format!(r#"{{"groups":{groups},"permissions":[{permission}]}}"#), &Names::default())
+    };
+    let clerk = |rows: &str| {
+        let permissions = table(r#""create","update""#, rows).unwrap();
+        permissions.rights(Arc::new(Identity { roles: vec!["clerk".into()], ..Identity::default() }))
+    };
+    for sample in samples() {
+        let row = row(&sample);
+        for (rows, reaches) in [
+            ("{}", true),
+            (r#"{"category":["occupational"]}"#, sample.category == "occupational"),
+            (r#"{"patient":"of-token"}"#, sample.own_patient),
+            (r#"{"status":["preliminary"]}"#, sample.state == State::Draft),
+        ] {
+            for may in [May::Create, May::Update] {
+                assert_eq!(clerk(rows).may_lead_to(may, &own(), &row), reaches, "{rows}");
+            }
+            assert!(!clerk(rows).may_lead_to(May::Delete, &own(), &row));
+        }
+    }
+    for (may, rows, is_kept) in [
+        (r#""audit-read""#, "{}", true),
+        (r#""audit-read""#, r#"{"patient":"of-token"}"#, false),
+        (r#""read","patient-search""#, r#"{"patient":"of-token"}"#, false),
+        (r#""patient-read""#, r#"{"patient":"of-token"}"#, true),
+        (r#""patient-read""#, r#"{"status":["final"]}"#, false),
+    ] {
+        let told = table(may, rows);
+        assert_eq!(told.is_ok(), is_kept, "{may} {rows}");
+    }
+}

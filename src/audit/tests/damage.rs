@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::audit::header::HEADER_BYTES;
+use crate::audit::seal::{SEAL_BYTES, Seal};
 use journal::record::{FilePiece, RecordWalk};
 
 /// The files of a trail and their bytes.
@@ -138,6 +139,7 @@ fn a_damaged_middle_does_not_stop_the_trail_and_is_not_hidden() {
     fs::write(&path, &bytes).unwrap();
     let log = open(data.path());
     assert_eq!(append(&log, &event(9)).0, 7, "an event tells what was found");
+    assert!(log.damage().is_some_and(|problem| problem.contains("are damaged")), "and so does the health");
     assert_eq!(times(log.trail().unwrap(), EventOrder::NewestFirst).first(), Some(&9));
     drop(log);
     let verified = verified(data.path());
@@ -251,4 +253,40 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
         }
         assert_eq!(two(name, &bytes[..10]), 1);
     }
+}
+
+/// What was seen: a trail whose first files had been taken away was searched as if it were whole.
+#[test]
+fn a_search_tells_that_the_beginning_is_missing_unless_a_retention_removed_it() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let log = open(data.path());
+    drop(log.search(&EventFilter::default(), EventOrder::OldestFirst).unwrap());
+    assert_eq!(log.damage(), None);
+    drop(log);
+    fs::remove_file(folder(data.path()).join("00000001.zst")).unwrap();
+    let log = open(data.path());
+    drop(log.search(&EventFilter::default(), EventOrder::OldestFirst).unwrap());
+    assert!(log.damage().is_some_and(|problem| problem.contains("no retention removed it")), "{:?}", log.damage());
+}
+
+/// What was seen: the service removed a whole trail because headers of its files, which no hash of an event covers, said that it was old.
+#[test]
+fn a_file_whose_header_makes_its_events_old_is_kept() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let path = folder(data.path()).join("00000001.zst");
+    let mut bytes = fs::read(&path).unwrap();
+    let seal = Seal::read(&bytes).unwrap();
+    bytes[..SEAL_BYTES].copy_from_slice(&Seal { earliest: 1_000, latest: 2_000, ..seal }.write());
+    fs::write(&path, &bytes).unwrap();
+    let old = || TrailOptions { keep_from: Arc::new(|| Some(NOON - 1)), ..options(data.path()) };
+    let log = AuditTrail::open(old()).unwrap();
+    let told = eventually("it is told", || log.damage());
+    assert!(told.contains("other times than its header says"), "{told}");
+    assert!(path.exists());
+    drop(log);
+    let mut copied = CopiedTrail::default();
+    copied.file("00000001.zst", &bytes);
+    assert!(copied.finish()[0].contains("other times"), "a copy tells it too");
 }

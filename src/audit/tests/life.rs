@@ -155,6 +155,8 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
         let first = log.trail().unwrap().parts.first()?.header?.before.0.0 + 1;
         (first > 80).then_some(first)
     });
+    drop(log.search(&EventFilter::default(), EventOrder::OldestFirst).unwrap());
+    assert_eq!(log.damage(), None, "a retention removed it");
     drop(log);
     let verified = verified(data.path());
     assert!(verified.is_whole(), "{}", verified.report());

@@ -76,7 +76,7 @@ fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     let refused = |engine: &Engine, base: &Archive| {
         let mut archive = Unfinished::begin(ArchiveTarget::File(place.path("x.tar")), None).unwrap();
         let (base, log) = (base.base(), &place.log);
-        let taking = TakeOptions { base: Some(&base), command: "test", at: NOON, is_gentle: false };
+        let taking = TakeOptions { base: Some(&base), recipients: None, command: "test", at: NOON, is_gentle: false };
         take(engine, log, &taking, &mut archive, &mut |_| {}).map(drop).unwrap_err()
     };
     let other = Place::with_history(40);
@@ -85,6 +85,11 @@ fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     assert!(refused(&restored, &two).contains("another epoch"));
     let mut later = one.clone();
     later.about.until = 1_000_000;
+    // The same number of changes, and others: a store that was set back by copying its files went on.
+    let mut course = one.clone();
+    course.about.last_change = course.about.last_change.map(|change| change.replace("version", "consent"));
+    assert!(course.about.last_change.is_some());
+    assert!(refused(&place.engine, &course).contains("other changes"));
     assert!(refused(&place.engine, &later).contains("later changes"));
     assert!(!place.path("x.tar").exists());
 }

@@ -125,7 +125,7 @@ fn an_archive_that_was_not_ended_leaves_nothing() {
     let place = Place::with_history(20);
     fs::create_dir(place.path("archives")).unwrap();
     let mut archive = Unfinished::begin(ArchiveTarget::Folder(place.path("archives")), None).unwrap();
-    let taking = TakeOptions { base: None, command: "test", at: NOON, is_gentle: false };
+    let taking = TakeOptions { base: None, recipients: None, command: "test", at: NOON, is_gentle: false };
     take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
     assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 1);
     drop(archive);
@@ -283,6 +283,19 @@ fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_
         let (restored, engine) = place.restored(&[archive], "restored", None);
         assert_eq!((restored.trail, engine.seq()), (written.trail, place.engine.seq()));
     }
+}
+
+/// What was seen: an archive whose newest file of the trail was called as a sealed one left a folder that nothing opens.
+#[test]
+fn a_file_of_the_trail_that_is_not_what_its_name_says_is_kept_beside_it() {
+    let data = tempfile::tempdir().unwrap();
+    let audit = audit::folder(data.path());
+    for name in ["00000008.zst", "99999999.zst", "00000009.log"] {
+        audit::put_back(data.path(), name, b"no trail").unwrap();
+    }
+    let mut left: Vec<_> = fs::read_dir(&audit).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["00000008.damaged", "00000009.damaged", "99999999.damaged"]);
 }
 
 /// What was seen: one list that imports itself came in by an archive, and the service never started again.

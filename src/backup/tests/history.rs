@@ -120,7 +120,7 @@ fn one_history(seed: u64) {
             let mut archive = Unfinished::begin(ArchiveTarget::File(path.clone()), None).unwrap();
             let base = chain.last().map(Archive::base);
             let at = now.fetch_add(1_000, Ordering::SeqCst);
-            let taking = TakeOptions { base: base.as_ref(), command: "test", at, is_gentle: false };
+            let taking = TakeOptions { base: base.as_ref(), recipients: None, command: "test", at, is_gentle: false };
             super::take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
             archive.finish().unwrap();
             chain.push(Archive::look(&path, &ArchiveKeys::default()).unwrap());

@@ -100,7 +100,7 @@ impl Place {
     ) -> Result<WrittenArchive, String> {
         let mut archive = Unfinished::begin(target, sealing)?;
         let at = self.backed_up.fetch_add(1_000, Ordering::SeqCst);
-        let taking = TakeOptions { base, command: "test", at, is_gentle: false };
+        let taking = TakeOptions { base, recipients: None, command: "test", at, is_gentle: false };
         take(&self.engine, &self.log, &taking, &mut archive, &mut |_| {})?;
         archive.finish()
     }
@@ -108,7 +108,7 @@ impl Place {
     /// An archive whose first member is another than it should be, and whose digests are right all the same.
     fn edited(&self, name: &str, edit: &dyn Fn(&mut serde_json::Value)) -> PathBuf {
         let mut edited = Edited::new(edit);
-        let taking = TakeOptions { base: None, command: "test", at: NOON, is_gentle: false };
+        let taking = TakeOptions { base: None, recipients: None, command: "test", at: NOON, is_gentle: false };
         take(&self.engine, &self.log, &taking, &mut edited, &mut |_| {}).expect("the backup is taken");
         let path = self.path(name);
         std::fs::write(&path, edited.end()).expect("the archive can be written");

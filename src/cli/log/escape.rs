@@ -1,6 +1,9 @@
 //! Characters that could break a line, or make a terminal show something else than what is there, are written in their names.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
+
+use base::letters::moves_text;
 
 /// Writes what may stand within the quotes of a JSON string.
 pub(super) struct InJson<'w>(pub &'w mut dyn Write);
@@ -38,6 +41,21 @@ impl Write for InText<'_> {
     }
 }
 
+/// A text of several lines, such as a message with names that others chose, as it may be shown; also a JSON text, which stays one.
+pub(in crate::cli) fn harmless(text: &str) -> Cow<'_, str> {
+    let moves = |character: char| is_dangerous(character) && !matches!(character, '\n' | '\t');
+    match text.contains(moves) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+            match moves(character) {
+                true => shown.push_str(&format!("\\u{:04x}", u32::from(character))),
+                false => shown.push(character),
+            }
+            shown
+        })),
+    }
+}
+
 /// Bytes that [`InJson`] writes for a character.
 pub(super) fn json_bytes(character: char) -> usize {
     match character {
@@ -49,7 +67,7 @@ pub(super) fn json_bytes(character: char) -> usize {
 
 /// Control characters, ends of lines and paragraphs, and marks that turn the direction of what follows.
 fn is_dangerous(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    moves_text(character) || character == '\u{feff}'
 }
 
 /// Hands out each run of harmless characters with the dangerous one behind it; none behind the last.
@@ -69,6 +87,15 @@ fn each_run(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_others_chose_do_not_move_a_terminal() {
+        assert_eq!(harmless("one\n\ttwo õ"), "one\n\ttwo õ");
+        assert_eq!(harmless("a\u{1b}[2J\r\u{202e}b"), "a\\u001b[2J\\u000d\\u202eb");
+        let json = serde_json::json!({ "name": "a\u{202e}b\u{1b}" }).to_string();
+        let shown: serde_json::Value = serde_json::from_str(&harmless(&json)).unwrap();
+        assert_eq!(shown["name"], "a\u{202e}b\u{1b}");
+    }
 
     fn in_json(text: &str) -> String {
         let mut written = String::new();

@@ -30,6 +30,7 @@ use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{self, LogSettings};
 use crate::output::{Importance, QueuedOutput};
 use base::log::event;
+pub(super) use escape::harmless;
 pub(super) use fields::NAMES;
 use json::JsonLines;
 pub(super) use level::finish;
@@ -79,12 +80,14 @@ pub(super) fn start(settings: &LogSettings, output: &QueuedOutput) {
 /// Writes a message for people to standard error: behind the lines of the log where there is one. Whether anybody can read it makes no
 /// difference to the caller.
 pub(super) fn say_on_stderr(message: impl fmt::Display) {
+    let message = format!("{message}\n");
+    let message = harmless(&message);
     match OUTPUT.get() {
         // Each line by itself: a long list of problems may be more than one line may hold.
-        Some(output) => format!("{message}\n")
-            .split_inclusive('\n')
-            .for_each(|line| output.push(line.as_bytes(), Importance::Urgent)),
-        None => drop(io::stderr().write_all(format!("{message}\n").as_bytes())),
+        Some(output) => {
+            message.split_inclusive('\n').for_each(|line| output.push(line.as_bytes(), Importance::Urgent));
+        }
+        None => drop(io::stderr().write_all(message.as_bytes())),
     }
 }
 

@@ -108,8 +108,9 @@ impl Terminology {
     }
 
     /// More codes than belong to it: those that exclusions and further conditions leave out are still among them.
-    /// An imported value set is looked at once, however many import it.
-    fn candidates<'t>(
+    /// An imported value set is looked at once, however many import it, and so is a code system that belongs as a whole: there are never
+    /// more than the lists at hand hold together.
+    pub(super) fn candidates<'t>(
         &'t self,
         set: &'t ValueSet,
         found: &mut Vec<Coded<'t>>,
@@ -124,6 +125,9 @@ impl Terminology {
                 })),
                 (Some(system), None) => {
                     let own = self.code_systems.get(system.as_str()).ok_or(system.as_str())?;
+                    if !met.insert(&own.about.url) {
+                        continue;
+                    }
                     let coded = |concept| Coded { system, listed: None, own: Some((&own.about, concept)) };
                     found.extend(own.concepts().iter().map(coded));
                 }

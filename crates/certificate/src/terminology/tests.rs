@@ -268,6 +268,22 @@ fn value_sets_that_import_each_other_many_times_are_put_together_in_a_moment() {
     assert!(terminology.size_of(top) > 100_000_000);
 }
 
+/// What was seen: one list that named a system of 90 000 codes four hundred times took three gigabytes to load.
+#[test]
+fn a_code_system_that_is_included_often_is_looked_at_once() {
+    let system = code_system("urn:x", "complete", &["1", "2", "3"]);
+    let include = vec![r#"{"system":"urn:x"}"#; 400].join(",");
+    let listed = r#"{"system":"urn:x","concept":[{"code":"3","display":"kolm"}]}"#;
+    let set = value_set("urn:often", false, &format!(r#"{{"include":[{listed},{include}]}}"#));
+    let terminology = terminology(false, &[system, set]);
+    let set = terminology.value_set("urn:often").unwrap();
+    let mut found = Vec::new();
+    terminology.candidates(set, &mut found, &mut HashSet::new()).unwrap();
+    assert_eq!(found.len(), 4);
+    let codes: Vec<&str> = terminology.expand(set).unwrap().iter().map(Coded::code).collect();
+    assert_eq!(codes, ["3", "1", "2"]);
+}
+
 #[test]
 fn all_lists_together_are_bounded() {
     let codes: Vec<String> = (0..TERMINOLOGY_CONCEPTS_MAX).map(|number| number.to_string()).collect();

@@ -9,7 +9,7 @@ use super::store::patient::CopiedPatient;
 use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
 use super::store::row;
-use super::store::{ChangeKind, StoreError};
+use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{Engine, patients};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::{KeptTime, LogPiece, StoreMoment};
@@ -30,6 +30,7 @@ impl Engine {
                 epoch: reader.meta_text("epoch")?,
                 names: names.collect::<Result<_, StoreError>>()?,
                 until: position.seq,
+                last_change: named(reader, position.seq)?,
                 patients_until: reader.last_patient_change()?,
                 next_id: position.next_id.get(),
                 next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
@@ -44,6 +45,14 @@ impl Engine {
                 audit_head: reader.audit_head()?,
             })
         })
+    }
+
+    /// Which change has a number, as [`StoreMoment::last_change`] tells it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn change_named(&self, seq: Seq) -> Result<Option<String>, StoreError> {
+        self.reading(|reader| named(reader, seq))
     }
 
     /// Copies changes after one and up to another, as many as a piece holds; none when there is nothing between the two.
@@ -310,4 +319,17 @@ pub(super) fn row(
         true => Ok(Some(row)),
         false => Err(StoreError::Damaged("the index row of a version is in another state than the version".into())),
     }
+}
+
+/// Which change has a number, as [`StoreMoment::last_change`] tells it.
+fn named(reader: &StoreReader, seq: Seq) -> Result<Option<String>, StoreError> {
+    let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
+    let found = reader.changes_after(Seq(before), 1)?.pop().filter(|change| change.seq == seq);
+    Ok(found.map(|ChangeRow { id, what, milliseconds, running, .. }| {
+        let what = match what {
+            ChangeKind::Version(version) => format!("version-{version}"),
+            ChangeKind::Consent(number) => format!("consent-{number}"),
+        };
+        format!("{id}/{what}/{milliseconds}/{running}")
+    }))
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::store::StorePosition;
+use crate::clock::CLOCK_SETTLES_MS;
 use crate::{ClockGuard, ClockProblem, ClockReading, ClockReset};
 use certificate::Stamp;
 
@@ -30,6 +31,8 @@ pub(super) struct CommittedTime {
     pub is_told: bool,
     /// Elapsed time when the clocks were read last.
     pub read: i64,
+    /// Elapsed time and newest time stamp at the start.
+    started: (i64, i64),
 }
 
 impl CommittedTime {
@@ -37,6 +40,15 @@ impl CommittedTime {
         let stamp = self.guard.stamp(now, newest);
         (self.read, self.problem) = (now.elapsed, stamp.err());
         stamp
+    }
+
+    /// As [`ClockState::settled`](crate::ClockState::settled).
+    pub(super) fn settled(&self, now: ClockReading) -> i64 {
+        let (elapsed, newest) = self.started;
+        match now.elapsed.saturating_sub(elapsed) {
+            CLOCK_SETTLES_MS.. => now.at,
+            passed => now.at.min(newest.saturating_add(passed)),
+        }
     }
 }
 
@@ -46,7 +58,16 @@ impl KnownTime {
         let (newest, reset) = (position.milliseconds, position.reset);
         let mut guard = ClockGuard::new(accepted);
         let problem = guard.stamp(now, newest).err();
-        KnownTime(Mutex::new(CommittedTime { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
+        let started = (now.elapsed, newest);
+        KnownTime(Mutex::new(CommittedTime {
+            guard,
+            newest,
+            reset,
+            problem,
+            is_told: false,
+            read: now.elapsed,
+            started,
+        }))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, CommittedTime> {

@@ -246,10 +246,13 @@ impl Engine {
         Ok(decide::judge(write, current.as_ref()).map(drop))
     }
 
-    /// The patient that a version is about, where the registry was asked for them.
+    /// The patient that a version is about, where the registry was asked for them. A tombstone is about the one it was deleted from.
     pub fn subject(&self, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
         let reader = self.shared.store.reader()?;
-        witnessed::subject(&reader, id, version)
+        match (witnessed::subject(&reader, id, version)?, version.before()) {
+            (None, Some(before)) => witnessed::subject(&reader, id, before),
+            (found, _) => Ok(found),
+        }
     }
 
     /// The patient that a certificate is about now, where its first version was about another one: a draft was moved.

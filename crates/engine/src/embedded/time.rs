@@ -23,6 +23,7 @@ impl Engine {
         ClockState {
             at: now.at,
             newest: (newest > i64::MIN).then_some(newest),
+            settled: known.settled(now),
             problem: known.stamp(now, newest).err(),
             is_accepted: known.guard.is_accepted(now, newest),
             reset: known.reset,

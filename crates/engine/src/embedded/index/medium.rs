@@ -5,7 +5,7 @@ pub(crate) mod memory;
 
 use std::fmt::Debug;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::directory::{Directory, MmapDirectory};
@@ -96,6 +96,20 @@ impl IndexMedium {
     }
 }
 
+/// tantivy deletes what its list of files names and no segment needs, wherever that leads. Decision 274.
+///
+/// # Errors
+/// The list names a file that does not lie in the folder. What is no such list is left to tantivy.
+fn expect_plain_names(folder: &Path) -> Result<(), IndexError> {
+    let Ok(list) = std::fs::read(folder.join(".managed.json")) else { return Ok(()) };
+    let Ok(names) = serde_json::from_slice::<Vec<PathBuf>>(&list) else { return Ok(()) };
+    let is_plain = |name: &PathBuf| name.file_name().is_some_and(|last| last == name.as_os_str());
+    match names.iter().all(is_plain) {
+        true => Ok(()),
+        false => Err(IndexError("its list of files (.managed.json) names one outside of its folder".to_owned())),
+    }
+}
+
 /// The file system.
 #[derive(Debug)]
 struct IndexFolder;
@@ -105,6 +119,7 @@ impl IndexStorage for IndexFolder {
         if let Some(problem) = regular_file::irregular_in(folder) {
             return Err(IndexError(problem));
         }
+        expect_plain_names(folder)?;
         Ok(Box::new(MmapDirectory::open(folder).map_err(|error| IndexError(error.to_string()))?))
     }
 

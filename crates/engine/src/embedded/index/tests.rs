@@ -362,6 +362,23 @@ fn an_index_whose_making_was_killed_is_none() {
     }
 }
 
+/// What was seen: a name that led out of the folder was deleted at the next start, whatever it named.
+#[test]
+fn a_list_of_files_that_names_one_elsewhere_is_not_opened() {
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    let index = folder.path().join("index");
+    std::fs::create_dir(&index).unwrap();
+    IndexWriterHandle::create(&index, &origin).unwrap().0.close();
+    let list = index.join(".managed.json");
+    let whole = std::fs::read_to_string(&list).unwrap();
+    for name in ["../precious", "/tmp/precious", "a/b", "..", "."] {
+        std::fs::write(&list, whole.replacen('[', &format!("[\"{name}\","), 1)).unwrap();
+        let refused = IndexWriterHandle::open(&index, &origin).err().map(|error| error.0);
+        assert!(refused.is_some_and(|told| told.contains("outside of its folder")), "{name}");
+    }
+}
+
 /// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
 #[test]
 fn files_that_no_commit_knows_are_not_in_the_way() {

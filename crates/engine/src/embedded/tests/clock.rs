@@ -420,3 +420,26 @@ fn a_create_beyond_the_last_id_is_refused_and_changes_nothing() {
     assert_eq!(clocks.fixture.engine.seq(), Seq(1));
     assert!(clocks.update(Id::new(ID_MAX).unwrap()).is_ok());
 }
+
+/// What was seen: a start with a clock that was a year ahead removed the whole audit trail.
+#[test]
+fn what_a_clock_that_is_ahead_at_the_start_says_makes_nothing_old_for_a_day() {
+    const DAY: i64 = 24 * 60 * MINUTE;
+    let mut clocks = Clocks::new();
+    assert_eq!(clocks.fixture.engine.clock().settled, i64::MIN, "nothing was changed yet");
+    clocks.pass(DAY);
+    assert_eq!(clocks.fixture.engine.clock().settled, START + DAY);
+    clocks.create().unwrap();
+    clocks.step(365 * DAY);
+    // Its changes are stamped so, and however often it starts.
+    for _ in 0..2 {
+        clocks.reopen();
+        clocks.pass(MINUTE);
+        let state = clocks.fixture.engine.clock();
+        assert_eq!((state.problem, state.settled), (None, START + DAY + MINUTE));
+    }
+    clocks.pass(DAY - 2 * MINUTE);
+    assert_eq!(clocks.fixture.engine.clock().settled, START + 2 * DAY - MINUTE);
+    clocks.pass(MINUTE);
+    assert_eq!(clocks.fixture.engine.clock().settled, clocks.at());
+}
