@@ -90,7 +90,7 @@ fn main() {
         let id = Id::new(number).expect("counted from above zero");
         let (doctor, representative) = (Some(Openness::Closed), None);
         let closing = Write::Consent { id, doctor, representative, who: Actor::default(), rows: None };
-        drop(store.engine.write(closing).blocking_recv());
+        drop(store.engine.append(closing).blocking_recv());
     }
     store.settle();
     bench.searches("1 % closed to doctors", &store, &doctor);

@@ -257,7 +257,7 @@ fn version_of(told: &Told) -> (u64, u32) {
 }
 
 fn changes(engine: &Engine, after: u64) -> Vec<StoredVersion> {
-    let changes = engine.export(Seq(after), usize::MAX).unwrap();
+    let changes = engine.ledger().versions_after(Seq(after), usize::MAX).unwrap();
     assert!(changes.iter().zip(after + 1..).all(|((seq, _), expected)| seq.0 == expected), "changes without gaps");
     changes.into_iter().map(|(_, stored)| stored).collect()
 }

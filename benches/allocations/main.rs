@@ -65,8 +65,8 @@ const BOUNDS: &[Bound] = &[
     bound("create",                         All,         555,   200_000),
     bound("update",                         Own,         447,   118_900),
     bound("update",                         All,         780,   250_000),
-    bound("$suspend",                       Own,         248,    80_100),
-    bound("$suspend",                       All,         580,   210_300),
+    bound("$suspend",                       Own,         248,    80_400),
+    bound("$suspend",                       All,         580,   210_700),
 ];
 
 const fn bound(path: &'static str, who: Who, allocations: u64, bytes: u64) -> Bound {

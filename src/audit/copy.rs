@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::course::StoreCourse;
 use super::disk::Name;
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
@@ -106,6 +107,8 @@ pub struct CopiedTrail {
     removals: Vec<String>,
     /// The first event that a file goes on from, and the newest.
     span: Option<(Number, Number)>,
+    /// Whether the store was set back.
+    course: StoreCourse,
     problems: Vec<String>,
 }
 
@@ -136,6 +139,9 @@ impl CopiedTrail {
                     format!("it goes on from event {}, which is missing, and no retention removed it", gap.number.0);
                 self.problem(&name.to_string(), &problem);
             }
+        }
+        if let Some(problem) = self.course.set_back.take() {
+            self.problems.push(problem);
         }
         // Where events cannot be read it is not known whether one of them is that of a head.
         let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
@@ -201,11 +207,10 @@ impl CopiedTrail {
                         (earliest, latest) = (earliest.min(at), latest.max(at));
                     }
                     self.meet(ChainHead { number: reached.0, hash: reached.1 });
-                    if !self.gaps.is_empty()
-                        && let Ok(event) = encoding::read(record.payload)
-                        && event.action == AuditAction::AuditRetention
-                    {
-                        self.removals.extend(event.note);
+                    match encoding::read(record.payload) {
+                        Ok(event) if event.action == AuditAction::AuditRetention => self.removals.extend(event.note),
+                        Ok(event) => self.course.event(name, record.number, event),
+                        Err(_) => {}
                     }
                 }
                 _ => return Err(format!("what stands behind event {} is damaged", reached.0.0)),
@@ -216,6 +221,9 @@ impl CopiedTrail {
         match seal {
             Some(seal) if (seal.earliest, seal.latest) != (earliest, latest) => {
                 Err("its events have other times than its header says".to_owned())
+            }
+            Some(seal) if Header::read(&content) != Some(seal.header) => {
+                Err("it holds another file than its header says".to_owned())
             }
             Some(seal) if seal.content != (content.len() as u64, sha256(&content)) => {
                 Err("it does not hold what its header says".to_owned())

@@ -1,5 +1,6 @@
 //! What an event can be found again by, and whom a request named.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,9 +51,12 @@ impl AuditEvent {
         patients.into_iter().for_each(|patient| add(&mut self.patients, patient));
         identifiers.into_iter().for_each(|identifier| add(&mut self.identifiers, identifier));
         organizations.into_iter().for_each(|organization| add(&mut self.organizations, organization));
-        for (id, version) in certificates {
-            if !self.entities.iter().any(|own| own.0 == id && (version.is_none() || own.1 == version)) {
-                self.entities.push((id, version));
+        [&mut self.patients, &mut self.identifiers, &mut self.organizations].into_iter().for_each(settle);
+        let mut known: HashSet<Entity> = self.entities.iter().flat_map(|own| [*own, (own.0, None)]).collect();
+        for entity in certificates {
+            if known.insert(entity) {
+                known.insert((entity.0, None));
+                self.entities.push(entity);
             }
         }
     }
@@ -118,7 +122,10 @@ impl NamedCollector {
 
     /// Takes out whatever was added so far.
     pub fn take(&self) -> NamedKeys {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut named = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let NamedKeys { patients, identifiers, organizations, certificates: _ } = &mut named;
+        [patients, identifiers, organizations].into_iter().for_each(settle);
+        named
     }
 }
 
@@ -144,9 +151,23 @@ fn add_within(texts: &mut Vec<String>, more: &[String], max: usize) {
     }
 }
 
+/// A text once, as far as there are few; [`settle`] takes out what came twice among many.
 fn add(texts: &mut Vec<String>, text: String) {
-    if !texts.contains(&text) {
+    if texts.len() >= COMPARED_MAX || !texts.contains(&text) {
         texts.push(text);
+    }
+}
+
+/// Names of an event that are compared one by one: more of them, which a request may send as many as it likes, are hashed.
+const COMPARED_MAX: usize = 32;
+
+/// Each text once, where it came first.
+fn settle(texts: &mut Vec<String>) {
+    if texts.len() > COMPARED_MAX {
+        let mut seen = HashSet::with_capacity(texts.len());
+        let is_first: Vec<bool> = texts.iter().map(|text| seen.insert(text.as_str())).collect();
+        let mut is_first = is_first.into_iter();
+        texts.retain(|_| is_first.next() == Some(true));
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::copy::FileOf;
+use super::course::{SET_BACK, TELLING};
 use super::disk::folder;
 use super::head::{ChainHead, Number};
 use super::index::{self, Indexes, Subjects};
@@ -302,7 +303,11 @@ impl AuditTrail {
     pub fn index(&mut self, subjects: Subjects) -> Result<(), String> {
         if self.shared.indexes.begin(subjects) {
             let shared = self.shared.clone();
-            let spawned = thread::Builder::new().name("hcert-audit-index".into()).spawn(move || index::keep(&shared));
+            let keep = move || {
+                look_for_course(&shared);
+                index::keep(&shared);
+            };
+            let spawned = thread::Builder::new().name("hcert-audit-index".into()).spawn(keep);
             self.threads.push(spawned.map_err(|error| threads::refused(&error))?);
         }
         Ok(())
@@ -320,6 +325,26 @@ impl AuditTrail {
             (writer.current.file, writer.current.position)
         };
         TrailFiles::up_to(&self.shared.folder, bound)
+    }
+}
+
+/// Tells again that the store was set back, until somebody has accepted it.
+fn look_for_course(shared: &TrailShared) {
+    let Ok(trail) = TrailFiles::list(&shared.folder) else { return };
+    let wanted = EventFilter { actions: vec![TELLING.to_vec()], ..EventFilter::default() };
+    let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };
+    let mut set_back = None;
+    let looked = search.each(&mut |_, _| None, |number, event| {
+        match event.note {
+            _ if event.action == AuditAction::AuditAccept => set_back = None,
+            Some(note) if note.ends_with(SET_BACK) => set_back = Some((number, note)),
+            _ => {}
+        }
+        Ok(())
+    });
+    // What cannot be read is told by the next search.
+    if let (Ok(()), Some((number, note))) = (looked, set_back) {
+        shared.doubt(&format!("number {} tells that {note}", number.0));
     }
 }
 

@@ -4,6 +4,7 @@
 //! `docs/AUDIT.md` describes the files byte by byte.
 
 mod copy;
+mod course;
 mod disk;
 pub mod encoding;
 mod event;
@@ -28,6 +29,7 @@ mod wanted;
 mod writer;
 
 pub use copy::{CopiedTrail, FileOf, files_at_rest, is_file_name, put_back, sealed_until};
+pub use course::SET_BACK;
 pub use disk::folder;
 pub use event::{AuditAction, AuditEvent, ChangeFacts, Entity, EventAgent, From, Method, with_its_end_told};
 pub use head::{ChainHead, Hash, Number};
@@ -40,6 +42,6 @@ pub use read::{EventOrder, Events};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
 pub use trail::{TrailFile, TrailFiles};
-pub use verify::{SET_BACK, TrailVerifyReport, verify, verify_with};
+pub use verify::{TrailVerifyReport, verify, verify_with};
 pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
 pub use writer::{AuditClock, Failing, KeepFrom, TrailOptions, TrailState};

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use super::course::SET_BACK;
 use super::disk::{Name, is_index};
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::{ChainHead, Number};
+use super::{ChainHead, Number, encoding};
 use journal::record::{FilePiece, RecordWalk};
 
 /// The files of a folder at one moment, the oldest first.
@@ -156,6 +157,32 @@ impl TrailFiles {
         Ok(walk.any(
             |piece| matches!(piece, FilePiece::Record(record) if record.number == head.number && *record.hash == head.hash),
         ))
+    }
+
+    /// Whether what the trail told up to this event is what its store still holds: the event is part of it, and the store was not set
+    /// back by hand since. Files behind it are read.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn goes_on_from(&self, head: ChainHead) -> io::Result<bool> {
+        if !self.holds(head)? {
+            return Ok(false);
+        }
+        let follows = |part: &&TrailFile| part.header.is_none_or(|header| header.before.0 > head.number);
+        let first = self.parts.iter().position(|part| follows(&part)).unwrap_or(self.parts.len()).saturating_sub(1);
+        for part in &self.parts[first..] {
+            let Some(content) = part.content(&self.folder)? else { continue };
+            for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
+                let FilePiece::Record(record) = piece else { continue };
+                let is_set_back = |note: Option<String>| note.is_some_and(|note| note.ends_with(SET_BACK));
+                if record.number > head.number
+                    && encoding::read(record.payload).is_ok_and(|event| is_set_back(event.note))
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Where a file lies.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::io;
 
+use super::course::StoreCourse;
 use super::disk::Name;
 use super::disk::index_path;
 use super::head::{Hash, removed};
@@ -84,9 +85,6 @@ pub(super) fn problems_of(trail: &TrailFiles, at: usize) -> Result<Vec<String>, 
     Ok(walk.found.problems)
 }
 
-/// How a start ends its note about a store that knows less than the trail.
-pub const SET_BACK: &str = "it was set back, and by no restore";
-
 struct TrailVerifier<'a> {
     trail: &'a TrailFiles,
     subjects: Option<&'a Subjects>,
@@ -99,8 +97,8 @@ struct TrailVerifier<'a> {
     file_before: Option<(u64, u64)>,
     /// What retentions tell.
     removals: Vec<String>,
-    /// A store that nobody restored was found to be set back, and nobody has accepted that since.
-    set_back: Option<String>,
+    /// Whether the store was set back.
+    course: StoreCourse,
     found: TrailVerifyReport,
 }
 
@@ -114,7 +112,7 @@ impl<'a> TrailVerifier<'a> {
             before: None,
             file_before: None,
             removals: Vec::new(),
-            set_back: None,
+            course: StoreCourse::default(),
             found: TrailVerifyReport {
                 events: 0,
                 files: trail.parts.len(),
@@ -238,14 +236,11 @@ impl<'a> TrailVerifier<'a> {
                 }
                 if event.action == AuditAction::AuditRetention {
                     self.removals.extend(event.note);
-                } else if event.action == AuditAction::AuditAccept {
-                    self.set_back = None;
-                } else if event.action == AuditAction::Restore {
-                    let found = event.note.filter(|note| note.ends_with(SET_BACK));
-                    self.set_back = found.map(|note| format!("{name}: number {} tells that {note}", number.0));
                 } else if event.action == AuditAction::AuditRepaired {
                     let note = event.note.unwrap_or_default();
                     self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
+                } else {
+                    self.course.event(name, number, event);
                 }
             }
             Err(_) => self.problem(format!("{name}: number {} is no event", number.0)),
@@ -328,7 +323,7 @@ impl<'a> TrailVerifier<'a> {
         trail.replaced.iter().for_each(|name| self.remark(format!("{name} was given up after a failure")));
         trail.strangers.iter().for_each(|name| self.remark(format!("{name} is no file of a trail")));
         self.beginning();
-        if let Some(problem) = self.set_back.take() {
+        if let Some(problem) = self.course.set_back.take() {
             self.problem(problem);
         }
         for (known, _) in std::mem::take(&mut self.known).into_iter().filter(|(_, is_met)| !is_met) {

@@ -118,5 +118,18 @@ pub fn newest_in(
         Some(to) => format!("{shown}: no whole chain of archives reaches change {to}"),
         None => format!("{shown}: there is no whole chain of archives"),
     })?;
+    // A store that was set back by copying files has fewer changes than what was taken before.
+    let end = newest.last().map_or(0, |end| end.about.at);
+    if let Some(later) = archives
+        .iter()
+        .filter(|archive| is_part(archive) && archive.about.at > end && !newest.contains(archive))
+        .max_by_key(|one| one.about.at)
+    {
+        told(format!(
+            "{}: it was taken later than the chain that knows most, which is taken, and knows fewer changes: the store was set back, or the \
+             clock; name it to restore it",
+            later.path.display()
+        ));
+    }
     Ok(newest.iter().map(|archive| (*archive).clone()).collect())
 }

@@ -158,7 +158,7 @@ impl ScheduleShared {
         // Plain ones from before there were recipients are good for a restore, and nothing to go on from.
         let bad = found.problems.iter().filter(|problem| !problem.text.contains(UNSIGNED));
         bad.for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
-        let moment = self.engine.moment().map_err(|error| error.to_string())?;
+        let moment = self.engine.ledger().moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
         let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;
         let newest = newest(chains.iter().filter(own));
@@ -175,7 +175,9 @@ impl ScheduleShared {
         let end = goes_on.and_then(|chain| chain.last());
         // A store that was set back by hand begins anew, and so do archives for others.
         let recipients = sealing.as_ref().map(Sealing::recipients);
-        let base = end.filter(|end| fits(&end.about, &self.engine, &moment, recipients).is_ok()).map(|end| end.base());
+        let base = end
+            .filter(|end| fits(&end.about, &self.engine, &moment, &|| self.log.trail().map(Some), recipients).is_ok())
+            .map(|end| end.base());
         let mut sink =
             Stoppable { shared: self, archive: Unfinished::begin(ArchiveTarget::Folder(folder.clone()), sealing)? };
         let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert serve", at: now, is_gentle: true };

@@ -1,7 +1,7 @@
 //! A backup: one moment, the logs up to it piece by piece, then the audit trail. Writers go on meanwhile, and no read transaction lasts.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::ArchiveProgress;
 use super::about::{ArchiveManifest, Base};
 use super::digest::Digest;
 use super::member::ArchiveMember;
-use crate::audit::{self, AuditAction, AuditEvent, AuditTrail};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
 use certificate::Seq;
 use engine::{CopyCheck, CopyOrder, Engine, LogPiece, StoreError, StoreMoment, StoredList};
 
@@ -54,7 +54,7 @@ pub fn take(
         None => "begins".to_owned(),
     };
     write_down(log, taking, behind)?;
-    let done = copy(engine, &|| log.files(), taking, sink, report);
+    let done = copy(engine, (&|| log.files(), &|| log.trail().map(Some)), taking, sink, report);
     let note = match &done {
         Ok(about) => format!("holds changes {} to {}", about.after + 1, about.until),
         Err(_) => "ended early".to_owned(),
@@ -73,7 +73,11 @@ pub fn take_at_rest(
     sink: &mut dyn Sink,
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<ArchiveManifest, String> {
-    copy(engine, &|| audit::files_at_rest(data), taking, sink, report)
+    let trail = || match TrailFiles::list(&audit::folder(data)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        trail => trail.map(Some),
+    };
+    copy(engine, (&|| audit::files_at_rest(data), &trail), taking, sink, report)
 }
 
 fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<(), String> {
@@ -85,13 +89,16 @@ fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<()
 
 fn copy(
     engine: &Engine,
-    files: &dyn Fn() -> Result<Vec<audit::FileOf>, String>,
+    (files, trail): (FilesOfTrail, TrailAtHand),
     taking: &TakeOptions,
     sink: &mut dyn Sink,
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<ArchiveManifest, String> {
-    let moment = engine.moment().map_err(words)?;
-    let about = about(engine, &moment, &files()?, taking)?;
+    let moment = engine.ledger().moment().map_err(words)?;
+    if let Some(base) = taking.base {
+        fits(&base.about, engine, &moment, trail, taking.recipients)?;
+    }
+    let about = about(&moment, &files()?, taking);
     let StoreMoment { dictionaries, lists, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
@@ -108,11 +115,11 @@ fn copy(
     for (number, list) in (1..).zip(lists) {
         copying.bytes(ArchiveMember::List(number), &write_list(&list))?;
     }
-    let changes = |after| engine.copy_changes(Seq(after), Seq(about.until));
+    let changes = |after| engine.ledger().copy_changes(Seq(after), Seq(about.until));
     let check = CopyCheck::changes;
     copying
         .pieces(about.after, about.until, ArchiveMember::Changes, (changes, check), |progress| &mut progress.changes)?;
-    let patients = |after| engine.copy_patients(after, about.patients_until);
+    let patients = |after| engine.ledger().copy_patients(after, about.patients_until);
     let check = CopyCheck::patients;
     copying.pieces(
         about.patients_after,
@@ -131,20 +138,12 @@ fn copy(
 }
 
 /// What the archive of a moment is.
-fn about(
-    engine: &Engine,
-    moment: &StoreMoment,
-    files: &[audit::FileOf],
-    taking: &TakeOptions,
-) -> Result<ArchiveManifest, String> {
+fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) -> ArchiveManifest {
     let (format, release) = ArchiveManifest::written();
     let names: BTreeMap<_, _> = moment.names.iter().cloned().collect();
     let base = taking.base.map(|base| &base.about);
-    if let Some(base) = base {
-        fits(base, engine, moment, taking.recipients)?;
-    }
     let from = |number: fn(&ArchiveManifest) -> u64| base.map_or(0, number);
-    Ok(ArchiveManifest {
+    ArchiveManifest {
         format,
         release,
         store: moment.store.clone(),
@@ -165,8 +164,14 @@ fn about(
         audit_after: from(|base| base.audit_until),
         audit_until: audit::sealed_until(files),
         base: taking.base.map(|base| base.digest),
-    })
+    }
 }
+
+/// The trail of the store that is copied, where it has one.
+pub(super) type TrailAtHand<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
+
+/// The files of that trail that count.
+type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::FileOf>, String>;
 
 /// Whether a store can go on from an archive.
 ///
@@ -176,6 +181,7 @@ pub(super) fn fits(
     base: &ArchiveManifest,
     engine: &Engine,
     moment: &StoreMoment,
+    trail: TrailAtHand,
     recipients: Option<Digest>,
 ) -> Result<(), String> {
     if base.store != moment.store {
@@ -193,7 +199,13 @@ pub(super) fn fits(
         let words = "the archive to go on from is encrypted to others than backup.recipients names now; a full backup is needed";
         return Err(words.to_owned());
     }
-    if base.last_change.is_some() && base.last_change != engine.change_named(Seq(base.until)).map_err(words)? {
+    // Where only the store was set back its trail tells so; where all of the folder was, the trail lacks what it told before.
+    let goes_on = match (base.known_head(), trail().map_err(|error| error.to_string())?) {
+        (Some(head), Some(trail)) => trail.goes_on_from(head).map_err(|error| error.to_string())?,
+        (head, _) => head.is_none(),
+    };
+    let last_change = engine.ledger().change_named(Seq(base.until)).map_err(words)?;
+    if !goes_on || (base.last_change.is_some() && base.last_change != last_change) {
         let words = "the archive to go on from holds other changes than the store, which was set back by copying files; a full \
                      backup is needed";
         return Err(words.to_owned());

@@ -17,7 +17,7 @@ pub fn clock(engine: &Engine, trail: &AuditTrail, decision: Option<ClockDecision
             ClockDecision::Reset => (AuditAction::ClockReset, "hcert clock reset"),
         };
         write_down(trail, action, command, Some(note(engine)), None)?;
-        let decided = engine.decide_clock(decision).blocking_recv();
+        let decided = engine.append(decision).blocking_recv();
         decided.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
     }
     Ok(engine.clock())

@@ -25,10 +25,10 @@ pub fn export(
     let mut at = after;
     let mut buffer = Vec::new();
     while at < until {
-        let rows = match engine.export(at, CHUNK_ROWS) {
+        let rows = match engine.ledger().versions_after(at, CHUNK_ROWS) {
             Ok(rows) => rows,
             // One of them; alone it is told, and those beside it are read.
-            Err(StoreError::Damaged(_)) => match engine.export(at, 1) {
+            Err(StoreError::Damaged(_)) => match engine.ledger().versions_after(at, 1) {
                 Err(StoreError::Damaged(problem)) => {
                     at = at.next();
                     progress.bad += 1;

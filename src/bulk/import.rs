@@ -203,7 +203,7 @@ impl ImportRun<'_> {
         for step in steps {
             match step {
                 ImportStep::Store(numbers, versions) => {
-                    self.commits.push_back((numbers, self.engine.import(versions)));
+                    self.commits.push_back((numbers, self.engine.append(versions)));
                     self.settle_down_to(COMMITS)?;
                 }
                 ImportStep::Create(number, content) => {
@@ -248,7 +248,7 @@ impl ImportRun<'_> {
     fn create(&self, content: &VersionContent) -> Result<(), String> {
         loop {
             let write = Write::Create { content: content.clone(), if_none_exist: None, rows: None };
-            match self.engine.write(write).blocking_recv() {
+            match self.engine.append(write).blocking_recv() {
                 Ok(Ok(_)) => return Ok(()),
                 Ok(Err(RefusedChange::Busy)) => thread::sleep(Duration::from_millis(10)),
                 Ok(Err(refused)) => return Err(refused_words(refused)),

@@ -13,7 +13,7 @@ use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::interaction::active_narratives;
 use crate::registry::person;
 use certificate::{Id, IdentifierSystems};
-use engine::{Engine, PatientWrite, PatientWritten, RefusedChange, StoreError, StoredPatient};
+use engine::{Engine, PatientWrite, PatientWrites, PatientWritten, RefusedChange, StoreError, StoredPatient};
 use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.
@@ -93,7 +93,7 @@ impl PatientsRun<'_> {
 
     fn hand_over(&mut self, writes: Vec<PatientWrite>) -> Result<(), String> {
         if !writes.is_empty() {
-            self.commits.push_back(self.engine.import_patients(writes));
+            self.commits.push_back(self.engine.append(PatientWrites { writes, waits: true }));
         }
         self.settle_down_to(COMMITS)
     }
@@ -178,7 +178,7 @@ pub fn list(
         Err(error) => return tell(ListedPatient::Failed { problem: error.to_string() }),
     };
     for id in ids {
-        match engine.patient(id) {
+        match engine.patients().newest(id) {
             Ok(Some(patient)) => tell(ListedPatient::Patient(line(&patient)))?,
             Ok(None) => {}
             Err(error) => return tell(ListedPatient::Failed { problem: error.to_string() }),
@@ -190,7 +190,7 @@ pub fn list(
 fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<certificate::Id>, StoreError> {
     let mut ids: Vec<_> = match identifier {
         None => {
-            let all = engine.patients_all(usize::MAX)?.expect("nothing is more than the largest number");
+            let all = engine.patients().all(usize::MAX)?.expect("nothing is more than the largest number");
             all.into_iter().map(|line| line.id).collect()
         }
         Some(identifier) => {
@@ -198,7 +198,7 @@ fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<certificate::Id>
                 Some((system, value)) => (Some(system), value),
                 None => (None, identifier),
             };
-            let found = engine.patients_with(value)?;
+            let found = engine.patients().with(value)?;
             let fits = found.into_iter().filter(|(met, _)| system.is_none_or(|system| system == met));
             fits.map(|(_, id)| id).collect()
         }

@@ -3,7 +3,7 @@
 use super::import::refused_words;
 use super::write_down;
 use crate::audit::{AuditAction, AuditTrail, ChainHead};
-use engine::Engine;
+use engine::{AuditHead, Engine};
 
 /// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
 /// store has then.
@@ -16,7 +16,7 @@ pub async fn keep_trail_head(
     kept: Option<ChainHead>,
 ) -> Result<Option<ChainHead>, String> {
     let Some(head) = trail.head_to_keep().filter(|head| Some(*head) != kept) else { return Ok(kept) };
-    let done = engine.keep_audit_head(head.to_string()).await;
+    let done = engine.append(AuditHead(head.to_string())).await;
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
     Ok(Some(head))
 }
@@ -27,7 +27,7 @@ pub async fn keep_trail_head(
 /// As there.
 pub fn hand_head_over(engine: &Engine, trail: &AuditTrail) -> Result<(), String> {
     let Some(head) = trail.head_to_keep() else { return Ok(()) };
-    let done = engine.keep_audit_head(head.to_string()).blocking_recv();
+    let done = engine.append(AuditHead(head.to_string())).blocking_recv();
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)
 }
 

@@ -54,7 +54,7 @@ pub fn missing_trail(engine: &Engine) -> Option<String> {
 fn owed(engine: &Engine, mut after: Seq) -> Result<u64, StoreError> {
     let mut owed = 0;
     while owed <= LOST_MAX {
-        let changes = engine.changes_for_audit(after, LOST_MAX as usize)?;
+        let changes = engine.ledger().changes_after(after, LOST_MAX as usize)?;
         let Some(last) = changes.last() else { break };
         after = last.seq;
         let imported =

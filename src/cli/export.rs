@@ -174,7 +174,9 @@ fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
 
 fn seq_of(source: &ExportSource, config: &Config, id: Id, version: Version) -> Result<Seq, String> {
     let found = match source {
-        ExportSource::Folder(engine) => engine.seq_of(id, version).map_err(|error| error.to_string())?,
+        ExportSource::Folder(engine) => {
+            engine.read(id, Some(version), |entry| Ok(entry.seq())).map_err(|error| error.to_string())?
+        }
         ExportSource::Server => {
             let request = CommandRequest::SeqOf { id: id.get(), version: version.get() };
             let connection = open::server(config, &request)?;

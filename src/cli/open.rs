@@ -24,7 +24,7 @@ use base::metrics::Metrics;
 use base::{owner, regular_file};
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
-use engine::{self, Clock, DAMAGED, Engine, FolderPurpose, RESTORING, STORE_FILE, Witness};
+use engine::{self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, RESTORING, STORE_FILE, Witness};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -460,7 +460,7 @@ pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<AuditT
 
 /// Writes down that opening changed the format of the store.
 fn tell_migration(engine: &Engine, log: &AuditTrail) -> Result<(), String> {
-    let Some((from, to)) = engine.migrated() else { return Ok(()) };
+    let EngineOrigin { migrated_from: Some(from), format: to, .. } = engine.origin() else { return Ok(()) };
     bulk::write_down(log, AuditAction::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
 }
 

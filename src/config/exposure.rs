@@ -50,11 +50,14 @@ pub fn all(config: &Config) -> Vec<String> {
         ("backup.folder", config.backup.folder.as_deref(), false),
     ];
     let data = &config.storage.data;
-    let passes = fs::metadata(data).is_ok_and(|found| found.mode() & 0o011 != 0);
+    let passes = lets_pass(data);
     let within = IN_DATA.iter().filter_map(|(what, name)| exposed_within(what, &data.join(name), passes));
     let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
-    let named = named.chain(within);
+    let of_backups =
+        config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder)));
+    let rest = within.clone().next().is_none().then(|| of_files("the data folder", data, passes)).flatten();
+    let named = named.chain(within).chain(rest).chain(of_backups);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
 }
 
@@ -72,13 +75,21 @@ fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {
 /// others may pass through the folder, as many as it lets list what is in it or not.
 fn exposed_within(what: &str, path: &Path, passes: bool) -> Option<String> {
     let of_target = || open(what, path, true).or_else(|| replaceable(what, path));
-    let within = || {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        passes.then(|| {
-            entries.map(|entry| entry.path()).find_map(|path| open(&format!("a file of {what}"), &path, true))
-        })?
-    };
-    foreign(what, path).or_else(|| of_target().filter(|_| passes || path.is_symlink())).or_else(within)
+    foreign(what, path)
+        .or_else(|| of_target().filter(|_| passes || path.is_symlink()))
+        .or_else(|| of_files(what, path, passes))
+}
+
+/// The first file in a folder that belongs to somebody else, or, where others may pass through the folder, that is open to them.
+fn of_files(what: &str, folder: &Path, passes: bool) -> Option<String> {
+    let what = format!("a file of {what}");
+    let mut files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.find_map(|path| foreign(&what, &path).or_else(|| open(&what, &path, true).filter(|_| passes)))
+}
+
+/// Whether others may pass through a folder to what they know the name of.
+fn lets_pass(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|found| found.mode() & 0o011 != 0)
 }
 
 /// Who can write to a folder above it, or above a link on the way to it, can put another one in its place. In a folder with the sticky bit

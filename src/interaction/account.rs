@@ -8,14 +8,14 @@ use super::named::NameReader;
 use super::{Answer, Interaction, Service, ShownVersions};
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, Entity, Method, NamedCollector, NamedKeys, SET_BACK};
 use base::log::event;
-use certificate::Seq;
 use certificate::search::Hit;
 use certificate::search::limits::SEARCH_VALUES_MAX;
-use engine::{self, ClockEvent, CommittedChange, Engine, VersionSubject, Witness};
+use certificate::{Id, Seq, Version};
+use engine::{self, ClockEvent, CommittedChange, Engine, StoreError, VersionSubject, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
 
-/// Names of a kind in the event of a request that was refused for its token. What means something names one or two; more of them would
+/// Names of a kind in the event of a request that came without a token, or was refused for it. What means something names one or two; more of them would
 /// make searches by person slow, and cost who sends them nothing.
 const AUDIT_NAMED_BY_NOBODY_MAX: usize = 16;
 
@@ -91,8 +91,8 @@ impl Service {
         }
         if let Some(met) = met {
             let mut named = met.take();
-            if event.action == AuditAction::TokenRefused {
-                // Nobody was told anything, and whoever likes can ask so.
+            // Nobody was told anything, and whoever likes can ask so.
+            if event.status == 401 {
                 named.cut(AUDIT_NAMED_BY_NOBODY_MAX);
             }
             event.name(named);
@@ -109,7 +109,7 @@ impl Service {
         let mut named = NamedKeys::default();
         for (id, _) in asked {
             // A read error is reported by the request that needs the version.
-            if let Ok(Some(subject)) = self.engine.moved_to(*id) {
+            if let Ok(Some(subject)) = moved_to(&self.engine, *id) {
                 name_subject(&mut named, &subject);
             }
         }
@@ -132,6 +132,18 @@ impl Service {
             _ => Ok(()),
         }
     }
+}
+
+/// The patient that a certificate is about now, where its first version was about another one: a draft was moved.
+fn moved_to(engine: &Engine, id: Id) -> Result<Option<VersionSubject>, StoreError> {
+    let moved = engine.read(id, None, |newest| {
+        if newest.version() == Version::FIRST {
+            return Ok(None);
+        }
+        let first = newest.read(Some(Version::FIRST), |first| first.subject())?.flatten();
+        Ok(newest.subject()?.filter(|now| first.is_none_or(|first| first.id != now.id)))
+    });
+    Ok(moved?.flatten())
 }
 
 /// Puts what was shown before what was only asked for.
@@ -190,7 +202,7 @@ pub fn complete(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         completed += 1;
     }
     loop {
-        let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
+        let changes = engine.ledger().changes_after(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
         let Some(last) = changes.last() else { return Ok(completed) };
         after = last.seq;
         let mut events: Vec<AuditEvent> = changes.iter().filter_map(event).collect();

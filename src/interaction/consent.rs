@@ -62,7 +62,8 @@ impl Service {
     fn standing(&self, instance: &Instance) -> Result<(Id, RowStanding), Outcome> {
         let never_assigned = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(never_assigned)?;
-        let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(never_assigned)?;
+        let standing =
+            self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?.ok_or_else(never_assigned)?;
         if standing.state == State::Deleted {
             return Err(deleted(id));
         }

@@ -60,7 +60,14 @@ impl Service {
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
-            Return::Representation => self.representation(&written, shown)?,
+            Return::Representation => {
+                let resource = self.representation(&written, shown)?;
+                // One that was there already is shown as a read shows it.
+                match self.employers_shower(context, May::Read, written.id)?.filter(|_| !written.changed) {
+                    Some(shower) => shower.of_change(&written, resource)?,
+                    None => resource,
+                }
+            }
             Return::OperationOutcome => {
                 update::stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
             }

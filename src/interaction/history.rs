@@ -23,7 +23,7 @@ impl Service {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         // Whether the certificate exists is told before what is wrong with the parameters. Contract 2.9.
-        if !self.engine.is_assigned(id).map_err(unreadable)? {
+        if self.engine.read(id, None, |_| Ok(())).map_err(unreadable)?.is_none() {
             return Err(missing());
         }
         self.check_rows(context, May::History, id)?;

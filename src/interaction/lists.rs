@@ -136,7 +136,7 @@ impl Lists {
             Err(_) if self.unusable && keys.is_empty() => self.current(),
             Err(problems) => return Err(problems),
         };
-        match self.engine.change_lists(changes).blocking_recv() {
+        match self.engine.append(changes).blocking_recv() {
             Ok(Ok(())) => {}
             Ok(Err(refused)) => return Err(vec![refused.to_string()]),
             Err(_) => return Err(vec!["the engine was closed".to_owned()]),
@@ -212,7 +212,7 @@ mod tests {
         };
         let engine = Arc::new(Engine::open(options).unwrap());
         let changes = vec![set("urn:a", "urn:gone"), set("urn:b", "urn:gone")];
-        engine.change_lists(changes).blocking_recv().unwrap().unwrap();
+        engine.append(changes).blocking_recv().unwrap().unwrap();
         let open = || Lists::open(engine.clone(), Names::default(), false);
         let problem = open().err().unwrap();
         assert!(problem.contains("urn:a") && problem.contains("urn:b") && problem.contains("remove"), "{problem}");

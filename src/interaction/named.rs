@@ -259,13 +259,13 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
         if system == systems.estonian_code() {
             known.extend(of_personal_code(value, systems));
         }
-        ids.extend(engine.patients_with(value)?.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id));
+        ids.extend(engine.patients().with(value)?.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id));
     }
-    let linked: Vec<Id> = ids.iter().flat_map(|id| engine.linked_patients(*id).to_vec()).collect();
+    let linked: Vec<Id> = ids.iter().flat_map(|id| engine.patients().linked(*id).to_vec()).collect();
     ids.extend(linked);
     for id in ids {
         known.push(id.to_string());
-        let Some((_, facts)) = engine.patient_facts(id)? else { continue };
+        let Some((_, facts)) = engine.patients().facts(id)? else { continue };
         for (system, value) in &facts.identifiers {
             known.push(identifier(Some(system), value));
             if system == systems.estonian_code() {
@@ -287,7 +287,8 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     let engine = Arc::downgrade(engine);
     Arc::new(move |id, version| {
         // Versions never change, but one that is not there, or could not be read now, may be there later: only a search can tell.
-        let subject = engine.upgrade()?.subject(id, version.unwrap_or(Version::FIRST)).ok()??;
+        let version = version.unwrap_or(Version::FIRST);
+        let subject = engine.upgrade()?.read(id, Some(version), |entry| entry.subject()).ok()???;
         Some(names_of_subject(&subject))
     })
 }
@@ -328,7 +329,8 @@ impl<'e> PatientsOf<'e> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();
         }
-        let found = self.engine.subject(id, version).ok().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
+        let found = self.engine.read(id, Some(version), |entry| entry.subject());
+        let found = found.ok().flatten().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
             self.known.clear();
         }

@@ -9,7 +9,7 @@ use crate::access::rights::May;
 use certificate::search::extract::extract;
 use certificate::transition::{Need, Trigger};
 use certificate::{State, head, narrative, section};
-use engine::{StoredVersion, VersionContent, Write};
+use engine::{VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use reason::reason;
@@ -46,7 +46,8 @@ impl Service {
             let row = extract(&certificate, 0, names)
                 .map_err(|_| Outcome::internal("a stored certificate has no index row"))?;
             let who = context.who.clone();
-            let subject = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
+            let subject = self.engine.read(stored.id, Some(stored.version), |entry| entry.subject());
+            let subject = subject.map_err(unreadable)?.flatten();
             let tail = head::tail(&certificate);
             let shown = Some(tail.clone());
             let content = VersionContent { trigger, brings: Need::Reason, tail, row, who, subject };
@@ -56,9 +57,7 @@ impl Service {
             if let Some(written) = self.write(context, write).await? {
                 let mut resource = self.representation(&written, shown)?;
                 if let Some(shower) = shower {
-                    let (id, version, stamp) = (written.id, written.version, written.stamp);
-                    let made = StoredVersion { id, version, state: to, stamp, resource };
-                    resource = shower.employer(&made).map_err(unreadable)?;
+                    resource = shower.of_change(&written, resource)?;
                 }
                 return Ok(update::changed(context, &written, resource));
             }

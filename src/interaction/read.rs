@@ -8,7 +8,7 @@ use super::{Answer, Instance, ShownVersions};
 use crate::access::rights::{CertificateView, May};
 use certificate::search::Hit;
 use certificate::{Openness, State, Version};
-use engine::{Packed, StoreError, StoredVersion, Versioned};
+use engine::{Packed, StoreError, StoredVersion};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
@@ -35,20 +35,17 @@ impl Service {
     ) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
-        if held.rights.is_bound_by_consent_only(May::Read) {
-            let (stored, consent) = self.engine.current_with_consent(id).map_err(unreadable)?.ok_or_else(missing)?;
-            if stored.state == State::Deleted {
-                return Err(deleted(stored.id));
+        let found = self.engine.read(id, None, |entry| {
+            if held.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open {
+                return Ok((entry.stored()?, Some(CertificateView::Full)));
             }
-            if consent.doctor == Openness::Open {
-                return self.shown(context, stored, CertificateView::Full);
-            }
-        }
-        let (stored, row) = self.engine.current_with_row(id).map_err(unreadable)?.ok_or_else(missing)?;
+            let (stored, row) = entry.stored_with_row()?;
+            Ok((stored, row.and_then(|row| held.visible(May::Read, id, &row))))
+        });
+        let (stored, view) = found.map_err(unreadable)?.ok_or_else(missing)?;
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        let view = row.and_then(|row| held.visible(May::Read, id, &row));
         self.shown(context, stored, view.ok_or_else(|| outside(format!("Composition/{id}")))?)
     }
 
@@ -63,7 +60,9 @@ impl Service {
             return self.vread_within(context, held, instance, version);
         }
         let found = match (instance.known(), version) {
-            (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
+            (Some(id), Some(version)) => {
+                self.engine.read(id, Some(version), |entry| entry.stored()).map_err(unreadable)?
+            }
             _ => None,
         };
         let Some(stored) = found else {
@@ -90,16 +89,16 @@ impl Service {
         let id = instance.known().ok_or_else(missing)?;
         let hidden = || outside(format!("Composition/{id}"));
         // How many versions a certificate has is not for those who may not see it.
-        let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(missing)?;
+        let found = self.engine.read(id, None, |newest| {
+            let version = version.map(|version| newest.read(Some(version), |entry| entry.stored_with_row()));
+            Ok((newest.standing()?, version.transpose()?.flatten()))
+        });
+        let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
         let now = standing.row.as_ref().and_then(|row| held.visible(May::Read, id, row)).ok_or_else(hidden)?;
         if standing.state == State::Deleted && !held.rights.is_bound_by_consent_only(May::Read) {
             return Err(hidden());
         }
-        let found = match version {
-            Some(version) => self.engine.version_with_rows(id, version).map_err(unreadable)?,
-            None => None,
-        };
-        let Some(Versioned { stored, row, standing }) = found else { return Err(no_version(instance, version)) };
+        let Some((stored, row)) = found else { return Err(no_version(instance, version)) };
         if stored.state == State::Deleted {
             return Err(deleted(id));
         }

@@ -144,13 +144,14 @@ impl Service {
     /// 403. An id never assigned is nobody's business here.
     pub(super) fn check_rows(&self, context: &RequestContext, may: May, id: Id) -> Result<(), Outcome> {
         let Some(held) = &context.held else { return Ok(()) };
-        if held.rights.is_bound_by_consent_only(may) {
-            let consent = self.engine.consent(id).map_err(unreadable)?;
-            if consent.is_none_or(|record| record.consent.doctor == Openness::Open) {
-                return Ok(());
+        let standing = self.engine.read(id, None, |entry| {
+            // Where consent alone binds, it is asked first: it costs less.
+            match held.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
+                true => Ok(None),
+                false => entry.standing().map(Some),
             }
-        }
-        match self.engine.current_row(id).map_err(unreadable)? {
+        });
+        match standing.map_err(unreadable)?.flatten() {
             Some(standing) => context.check_standing(may, id, &standing),
             None => Ok(()),
         }

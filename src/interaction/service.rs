@@ -81,7 +81,7 @@ impl Service {
         settings: ServiceSettings,
         clock: Clock,
     ) -> Service {
-        let seal = SealKey::new(&engine.seal_key());
+        let seal = SealKey::new(&engine.origin().seal_key);
         let names = &settings.names;
         let capabilities = capabilities(&names.base_url, names, settings.count, &policy.tokens).to_vec();
         // Half of the processors, so that the other half is free for what is answered at once.
@@ -251,7 +251,7 @@ impl Service {
         };
         let Some((id, version)) = interaction.certificate().filter(|_| reads) else { return 0 };
         // What is wrong with the store is told by the interaction.
-        self.engine.bytes_of(id, version).unwrap_or(0)
+        self.engine.read(id, version, |entry| Ok(entry.bytes_max())).ok().flatten().unwrap_or(0)
     }
 
     /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
@@ -285,7 +285,7 @@ impl Service {
         context: &RequestContext,
         write: Write,
     ) -> Result<Option<AcknowledgedChange>, Outcome> {
-        match self.engine.write(write).await {
+        match self.engine.append(write).await {
             Ok(Ok(written)) => Ok(Some(written)),
             Ok(Err(RefusedChange::Moved)) => Ok(None),
             Ok(Err(refused @ RefusedChange::NumberInUse(id, version))) => {
@@ -306,7 +306,7 @@ impl Service {
     /// The certificate a path names, which must have been assigned.
     pub(super) fn current(&self, instance: &Instance) -> Result<StoredVersion, Outcome> {
         let found = match instance.known() {
-            Some(id) => self.engine.current(id).map_err(unreadable)?,
+            Some(id) => self.engine.read(id, None, |entry| entry.stored()).map_err(unreadable)?,
             None => None,
         };
         found.ok_or_else(|| Outcome::not_found("Composition", instance))
@@ -326,7 +326,7 @@ impl Service {
             resource.extend_from_slice(&tail);
             return Ok(resource);
         }
-        let found = self.engine.version(id, version).map_err(unreadable)?;
+        let found = self.engine.read(id, Some(version), |entry| entry.stored()).map_err(unreadable)?;
         let found = found.ok_or_else(|| Outcome::internal("a version that was acknowledged is not there"))?;
         Ok(found.resource)
     }

@@ -12,7 +12,7 @@ use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::terminology::Terminology;
 use certificate::{Id, Names, employer};
-use engine::{Engine, Packed, StoreError, StoredVersion};
+use engine::{AcknowledgedChange, Engine, Packed, StoreError, StoredVersion};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 
@@ -60,12 +60,12 @@ impl Service {
         context: &RequestContext,
         may: May,
         id: Id,
-    ) -> Result<Option<Shower>, Outcome> {
+    ) -> Result<Option<Box<Shower>>, Outcome> {
         let Some(held) = &context.held else { return Ok(None) };
         let Some(shower) = self.shower_of(held, may) else { return Ok(None) };
-        let standing = self.engine.current_row(id).map_err(unreadable)?;
+        let standing = self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?;
         let view = standing.and_then(|standing| held.visible(may, id, standing.row.as_ref()?));
-        Ok((view != Some(CertificateView::Full)).then_some(shower))
+        Ok((view != Some(CertificateView::Full)).then(|| Box::new(shower)))
     }
 }
 
@@ -101,8 +101,7 @@ impl Shower {
                 scope.view(hit.id, &row).unwrap_or(CertificateView::Employer)
             }
             (None, Some(held)) => {
-                let found = self.engine.version_with_rows(hit.id, hit.version)?;
-                let row = found.and_then(|found| found.row);
+                let row = self.engine.read(hit.id, Some(hit.version), |entry| entry.row())?.flatten();
                 // What was a hit a moment ago and is none now is shown as little as can be.
                 row.and_then(|row| held.visible(May::Read, hit.id, &row)).unwrap_or(CertificateView::Employer)
             }
@@ -110,9 +109,15 @@ impl Shower {
         })
     }
 
+    /// What an employer is shown of the version that a change made or met.
+    pub(super) fn of_change(&self, written: &AcknowledgedChange, resource: Vec<u8>) -> Result<Vec<u8>, Outcome> {
+        let AcknowledgedChange { id, version, state, stamp, .. } = *written;
+        self.employer(&StoredVersion { id, version, state, stamp, resource }).map_err(unreadable)
+    }
+
     /// What an employer is shown of a version.
     pub(super) fn employer(&self, stored: &StoredVersion) -> Result<Vec<u8>, StoreError> {
-        let subject = self.engine.subject(stored.id, stored.version)?;
+        let subject = self.engine.read(stored.id, Some(stored.version), |entry| entry.subject())?.flatten();
         let known = subject.iter().flat_map(|subject| &subject.identifiers);
         let estonian = known.into_iter().find(|(system, _)| system == self.names.identifiers.estonian_code());
         let identifier = estonian.map(|(system, value)| (system.as_str(), value.as_str()));

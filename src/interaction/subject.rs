@@ -189,7 +189,8 @@ impl Service {
         beside: Option<(Option<&str>, &str)>,
         stored: &StoredVersion,
     ) -> Result<Option<Resolved>, Outcome> {
-        let kept = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
+        let kept = self.engine.read(stored.id, Some(stored.version), |entry| entry.subject());
+        let kept = kept.map_err(unreadable)?.flatten();
         let is_same = |kept: &VersionSubject| match named {
             SubjectReference::Id(id) => {
                 let known = kept.identifiers.iter().map(|(system, value)| (system.as_str(), value.as_str()));

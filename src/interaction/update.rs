@@ -26,7 +26,7 @@ impl Service {
     ) -> Result<Answer, Outcome> {
         loop {
             let stored = match instance.known() {
-                Some(id) => self.engine.current(id).map_err(unreadable)?,
+                Some(id) => self.engine.read(id, None, |entry| entry.stored()).map_err(unreadable)?,
                 None => None,
             };
             let never_assigned = || Issue::new(Hcert::IdNotAssigned).with("id", instance.to_string());

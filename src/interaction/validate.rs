@@ -89,7 +89,7 @@ impl Service {
             // On the type, the body says which certificate it would update.
             (None, Mode::Update, Some(resource)) => {
                 let id = resource.text("id").and_then(Id::parse).ok_or_else(|| missing("resource.id"))?;
-                let stored = self.engine.current(id).map_err(unreadable)?;
+                let stored = self.engine.read(id, None, |entry| entry.stored()).map_err(unreadable)?;
                 let never_assigned = || Outcome::from(Issue::new(Hcert::IdNotAssigned).with("id", id.to_string()));
                 Some(self.living(stored.ok_or_else(never_assigned)?)?)
             }

@@ -202,7 +202,9 @@ fn talk(
         CommandRequest::SeqOf { id, version } => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
-                Some((id, version)) => engine.seq_of(id, version).map_err(|error| error.to_string()),
+                Some((id, version)) => {
+                    engine.read(id, Some(version), |entry| Ok(entry.seq())).map_err(|error| error.to_string())
+                }
                 None => Ok(None),
             };
             send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0)))?;

@@ -54,7 +54,7 @@ impl Log {
     pub(crate) fn read(engine: &Engine) -> Log {
         let mut changes = Vec::new();
         loop {
-            let chunk = engine.export(Seq(changes.len() as u64), 500).unwrap();
+            let chunk = engine.ledger().versions_after(Seq(changes.len() as u64), 500).unwrap();
             if chunk.is_empty() {
                 return Log { changes };
             }

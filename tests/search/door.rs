@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use certificate::search::paging::Counts;
 use certificate::{Id, Names};
-use engine::{Clock, Engine, PatientFacts, PatientWrite};
+use engine::{Clock, Engine, PatientFacts, PatientWrite, PatientWrites};
 use hcert::config::Config;
 use hcert::http;
 use hcert::interaction::{self, Policy, Rulebook, Service};
@@ -49,7 +49,8 @@ pub(crate) fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>)
         facts: PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: vec![], links: vec![] },
         tail: b"},\"active\":true}".to_vec(),
     };
-    let written = engine.import_patients(ids.into_iter().map(patient).collect()).blocking_recv();
+    let written =
+        engine.append(PatientWrites { writes: ids.into_iter().map(patient).collect(), waits: true }).blocking_recv();
     written.expect("the writer answers").expect("patients can be stored");
 }
 

@@ -248,7 +248,12 @@ impl Writer<'_> {
     fn must_see(&mut self, id: u64, told: &Told) {
         let version: u32 = told.header("etag").unwrap().trim_matches(['W', '/', '"']).parse().unwrap();
         let found = self.look(id);
-        let written = self.store.engine.seq_of(Id::new(id).unwrap(), Version::new(version).unwrap()).unwrap().unwrap();
+        let written = self
+            .store
+            .engine
+            .read(Id::new(id).unwrap(), Some(Version::new(version).unwrap()), |entry| Ok(entry.seq()))
+            .unwrap()
+            .unwrap();
         assert!(found.at >= written, "the search is of {}, version {version} of {id} of {written}", found.at);
         // Another writer may have changed or deleted it since; which of them is judged with the others.
         assert!(hits(&found).iter().all(|(_, found)| *found >= version), "{id}: {found:?} after {version}");

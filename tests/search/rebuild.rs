@@ -104,7 +104,7 @@ impl Traffic<'_> {
                 subject: None,
             };
             self.engine
-                .write(Write::Create { content, if_none_exist: None, rows: None })
+                .append(Write::Create { content, if_none_exist: None, rows: None })
                 .blocking_recv()
                 .unwrap()
                 .unwrap();
@@ -115,7 +115,7 @@ impl Traffic<'_> {
     fn search(&self) {
         while !self.stop.load(Ordering::Acquire) {
             let acknowledged = self.created.load(Ordering::Acquire);
-            match self.engine.search(&query(Filter::Term(about("Patient/new")))) {
+            match self.engine.plan(query(Filter::Term(about("Patient/new")))).and_then(|planned| planned.run()) {
                 Ok(page) => {
                     self.answered.fetch_add(1, Ordering::Relaxed);
                     assert_eq!(page.total, page.at.0 - self.first, "of {}", page.at);
@@ -156,7 +156,8 @@ fn under_traffic(engine: &Engine, created: &AtomicU64) -> u64 {
 }
 
 fn everything_is_there(engine: &Engine, created: u64) {
-    let total = |filter: Filter| -> SearchPage { engine.search(&query(filter)).unwrap() };
+    let total =
+        |filter: Filter| -> SearchPage { engine.plan(query(filter)).and_then(|planned| planned.run()).unwrap() };
     assert_eq!(total(Filter::All(vec![])).total, VERSIONS / 4 * 3 + created);
     for subject in 0..PATIENTS {
         let of = Filter::Term(about(&format!("Patient/{subject}")));
@@ -177,7 +178,7 @@ fn a_lost_index_is_built_in_the_background() {
         if batch.is_empty() {
             break;
         }
-        let imported = store.engine.import(store.engine.prepare_import(batch)).blocking_recv().unwrap().unwrap();
+        let imported = store.engine.append(store.engine.prepare_import(batch)).blocking_recv().unwrap().unwrap();
         assert!(imported.iter().all(|imported| *imported == Imported::Stored), "{imported:?}");
     }
     store.settle();

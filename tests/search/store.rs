@@ -130,7 +130,7 @@ pub(crate) fn query(engine: &Engine, questions: &[Question], order: &Order, page
         lenient: false,
         by_form: false,
         now: NOW,
-        seal: &SealKey::new(&engine.seal_key()),
+        seal: &SealKey::new(&engine.origin().seal_key),
         caller: "",
         narrowed: false,
     };
@@ -148,7 +148,7 @@ pub(crate) fn find(
     page: u64,
     count: u32,
 ) -> Result<SearchPage, SearchError> {
-    engine.search(&query(engine, questions, order, page, count))
+    engine.plan(query(engine, questions, order, page, count)).and_then(|planned| planned.run())
 }
 
 /// Ids and versions of a page.

@@ -37,6 +37,10 @@ pub fn elapsed_clock() -> Clock {
 /// How long a clock has to be believed, in milliseconds, before data are removed by what it says.
 pub(crate) const CLOCK_SETTLES_MS: i64 = 24 * 60 * 60 * 1_000;
 
+/// How far the newest time stamp may be ahead of what was settled before, in milliseconds, to be believed at a start: a store that is
+/// started every few hours settles by it.
+pub(crate) const CLOCK_UNSETTLED_MS_MAX: i64 = 30 * CLOCK_SETTLES_MS;
+
 /// Both clocks at one moment, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {

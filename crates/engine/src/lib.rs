@@ -1,7 +1,9 @@
 //! What keeps and finds certificates, behind one interface. Above it nobody names redb or tantivy, so that an engine spread over
 //! several machines can stand here one day.
 //!
-//! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
+//! Three groups of calls: *keep* ([`Engine::append`], [`Engine::read`], [`Engine::ledger`], [`Engine::patients`]), *find*
+//! ([`Engine::plan`], [`Engine::history`]), and *look after* (health, clock, check, reindex, compact). A change is handed over and its answer
+//! awaited; reads and searches run on the caller's thread.
 
 #![deny(missing_docs)]
 // Both panic when nobody reads any more.
@@ -27,8 +29,9 @@ pub use clock::{
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, KeptTime, LogPiece, RestoreEnd, StoreMoment};
 pub use embedded::{
-    CommitFloor, CopyCheck, CopyOrder, Engine, EngineOptions, ImportBatch, MemoryLog, Packed, PlannedSearch, RESTORING,
-    Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused,
+    AuditHead, Change, CommitFloor, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, ImportBatch,
+    Ledger, MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, Salvage, Salvaged, SearchError,
+    StoreError, StoreRestore, expect_unused,
 };
 pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
 pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
@@ -126,15 +129,4 @@ pub struct RowStanding {
     pub state: State,
     /// The row of the newest version that has one, with the consent that holds. None for a tombstone that was imported alone.
     pub row: Option<Row>,
-}
-
-/// A version, its own row, and what rights ask of its certificate at the same moment.
-#[derive(Clone, Debug)]
-pub struct Versioned {
-    /// The version that was asked for, which may be an old one.
-    pub stored: StoredVersion,
-    /// None for a tombstone. With the consent that holds now.
-    pub row: Option<Row>,
-    /// What rights ask of the certificate: its newest version, state and row.
-    pub standing: RowStanding,
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use certificate::transition::Trigger;
 use certificate::{Seq, State};
-use engine::{PatientFacts, PatientWrite, Write};
+use engine::{PatientFacts, PatientWrite, PatientWrites, Write};
 
 /// A small archive with something of everything.
 fn small() -> (Place, Archive, Vec<u8>) {
@@ -149,13 +149,13 @@ fn an_archive_is_never_written_over_and_is_for_its_owner_only() {
 /// A certificate and a patient of the next ids.
 fn writes(engine: &Engine) -> Result<(), String> {
     let content = script::content(Trigger::Create, State::Draft, 1, 0, NOON);
-    let create = engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv();
+    let create = engine.append(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv();
     // Ids may have come to their end.
     drop(create.map_err(|_| "the writer gave up")?);
     let facts =
         PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: Vec::new(), links: Vec::new() };
     let write = PatientWrite { id: None, unless: None, alone: None, facts, tail: b"}}".to_vec() };
-    let written = engine.import_patients(vec![write]).blocking_recv();
+    let written = engine.append(PatientWrites { writes: vec![write], waits: true }).blocking_recv();
     written.map(drop).map_err(|_| "the writer gave up".to_owned())
 }
 
@@ -308,7 +308,7 @@ fn an_archive_with_code_lists_that_cannot_be_used_together_is_refused_before_any
     );
     let key = engine::ListKey { resource_type: "ValueSet".into(), url: url.into() };
     let list = engine::StoredList { key, at: NOON, text: text.into_bytes() };
-    place.engine.change_lists(vec![engine::ListChange::Put(list)]).blocking_recv().unwrap().unwrap();
+    place.engine.append(vec![engine::ListChange::Put(list)]).blocking_recv().unwrap().unwrap();
     let archive = place.full("a.tar");
     let told = check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap_err();
     assert!(told.contains("cannot be used together") && told.contains(url), "{told}");

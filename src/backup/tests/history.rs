@@ -19,7 +19,7 @@ fn ids() -> impl Iterator<Item = Id> {
 fn search(engine: &Engine, query: &EngineQuery) -> SearchPage {
     let started = Instant::now();
     loop {
-        match engine.search(query) {
+        match engine.plan(query.clone()).and_then(|planned| planned.run()) {
             Ok(page) => return page,
             Err(SearchError::Building { .. }) if started.elapsed() < Duration::from_secs(60) => {
                 std::thread::yield_now();
@@ -33,12 +33,18 @@ fn assert_same_certificates(one: &Engine, other: &Engine) {
     assert_eq!(one.seq(), other.seq());
     let shown = |engine: &Engine, id: Id| {
         let versions = (1..12).map(|version| {
-            let stored = engine.version(id, Version::new(version).unwrap()).unwrap()?;
+            let stored = engine.read(id, Some(Version::new(version).unwrap()), |entry| entry.stored()).unwrap()?;
             Some((stored.state, stored.stamp, stored.resource))
         });
         let versions: Vec<_> = versions.collect();
-        let current = engine.current(id).unwrap().map(|stored| (stored.version, stored.state));
-        (versions, current, engine.current_row(id).unwrap(), engine.consent_history(id).unwrap())
+        let current =
+            engine.read(id, None, |entry| entry.stored()).unwrap().map(|stored| (stored.version, stored.state));
+        (
+            versions,
+            current,
+            engine.read(id, None, |entry| entry.standing()).unwrap(),
+            engine.consent_history(id).unwrap(),
+        )
     };
     ids().for_each(|id| assert_eq!(shown(one, id), shown(other, id), "Composition/{id}"));
     let times = [None, Some(NOON - 50_000), Some(NOON + 20_000), Some(NOON + 90_500)];
@@ -69,16 +75,16 @@ fn assert_same_certificates(one: &Engine, other: &Engine) {
 
 fn assert_same_patients(one: &Engine, other: &Engine) {
     let shown = |engine: &Engine, id: Id| {
-        let versions = engine.patient_versions(id).unwrap();
-        let found = engine.patients_with(&(id.get() % 7).to_string()).unwrap();
-        (versions, engine.patient_line(id).unwrap(), engine.linked_patients(id), found)
+        let versions = engine.patients().versions(id).unwrap();
+        let found = engine.patients().with(&(id.get() % 7).to_string()).unwrap();
+        (versions, engine.patients().line(id).unwrap(), engine.patients().linked(id), found)
     };
     ids().for_each(|id| assert_eq!(shown(one, id), shown(other, id), "Patient/{id}"));
-    let log = |engine: &Engine| engine.patient_changes(0, 10_000).unwrap();
+    let log = |engine: &Engine| engine.patients().changes(0, 10_000).unwrap();
     assert_eq!(log(one), log(other));
-    assert_eq!(one.patients_all(1_000).unwrap(), other.patients_all(1_000).unwrap());
-    assert_eq!(one.patients_born(300, 600, 1_000).unwrap(), other.patients_born(300, 600, 1_000).unwrap());
-    assert_eq!(one.patient_count().unwrap(), other.patient_count().unwrap());
+    assert_eq!(one.patients().all(1_000).unwrap(), other.patients().all(1_000).unwrap());
+    assert_eq!(one.patients().born(300, 600, 1_000).unwrap(), other.patients().born(300, 600, 1_000).unwrap());
+    assert_eq!(one.patients().count().unwrap(), other.patients().count().unwrap());
 }
 
 /// A store that never had more than these changes.
@@ -135,7 +141,7 @@ fn one_history(seed: u64) {
         let (restored, engine) = place.restored(&chain, &name, Some(to));
         assert_eq!((restored.until, restored.patients_until), (Seq(to), needed.about.patients_until));
         if to == needed.about.until {
-            assert_eq!(Some(engine.moment().unwrap().time), needed.about.time);
+            assert_eq!(Some(engine.ledger().moment().unwrap().time), needed.about.time);
         }
         let (_folder, reference) = reference(&script, Seq(to), restored.patients_until);
         assert_same_certificates(&engine, &reference);
@@ -144,7 +150,7 @@ fn one_history(seed: u64) {
         // Once more with the index that it made, and nothing told that is wrong.
         let engine = super::engine(&place.path(&name), &place.now, None).unwrap();
         assert_same_certificates(&engine, &reference);
-        assert_eq!(engine.moment().unwrap().next_id, end.next_id + 1_000);
+        assert_eq!(engine.ledger().moment().unwrap().next_id, end.next_id + 1_000);
     }
 }
 
@@ -154,9 +160,9 @@ fn a_backup_of_an_empty_store_is_a_store_again() {
     let archive = place.full("empty.tar");
     let (restored, engine) = place.restored(std::slice::from_ref(&archive), "restored", None);
     assert_eq!((restored.until, restored.next_id), (Seq(0), 1_001));
-    assert_eq!(engine.moment().unwrap().epoch, restored.epoch);
+    assert_eq!(engine.ledger().moment().unwrap().epoch, restored.epoch);
     assert_ne!(restored.epoch, archive.about.epoch);
-    assert_eq!(engine.moment().unwrap().store, archive.about.store);
+    assert_eq!(engine.ledger().moment().unwrap().store, archive.about.store);
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn no_id_is_given_twice_to_certificates_or_to_patients() {
     let place = Place::with_history(120);
     let archive = place.full("a.tar");
     let (_, engine) = place.restored(std::slice::from_ref(&archive), "restored", Some(3));
-    let moment = engine.moment().unwrap();
+    let moment = engine.ledger().moment().unwrap();
     assert_eq!(moment.next_id, archive.about.next_id + 1_000);
     assert_eq!(moment.next_patient_id, archive.about.next_patient_id + 1_000);
 }

@@ -10,7 +10,8 @@ use certificate::search::term::{Field, Term, TermForm};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Id, Profile, Stamp, State, Version};
 use engine::{
-    Actor, Engine, ImportedVersion, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, VersionContent, Write,
+    Actor, Engine, ImportedVersion, ListChange, ListKey, PatientFacts, PatientWrite, PatientWrites, StoredList,
+    VersionContent, Write,
 };
 
 /// Chance that can be thrown again: SplitMix64.
@@ -110,7 +111,7 @@ pub(super) fn play(engine: &Engine, now: &Arc<AtomicI64>, script: &Script, to: u
         now.store(NOON + at as i64 * 1_000, Ordering::SeqCst);
         let is_patient = matches!(step, Step::Patient { .. });
         let is_over = match is_patient {
-            true => engine.last_patient_change().unwrap() >= patients_to,
+            true => engine.patients().last_change().unwrap() >= patients_to,
             false => engine.seq().0 >= to,
         };
         if !is_over {
@@ -124,22 +125,22 @@ fn take(engine: &Engine, step: &Step, now: i64) {
     match step {
         Step::Create { state, subject, category } => {
             let content = content(Trigger::Create, *state, *subject, *category, now);
-            drop(engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv());
+            drop(engine.append(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv());
         }
         Step::Update { id: number, trigger, state, category } => {
             let content = content(*trigger, *state, *number % 5, *category, now);
             let update = Write::Update { id: id(*number), content, if_match: None, base: None, rows: None };
-            drop(engine.write(update).blocking_recv());
+            drop(engine.append(update).blocking_recv());
         }
         Step::Delete { id: number } => {
             let delete = Write::Delete { id: id(*number), if_match: None, who: Actor::default(), rows: None };
-            drop(engine.write(delete).blocking_recv());
+            drop(engine.append(delete).blocking_recv());
         }
         Step::Consent { id: number, consent } => {
             let who = Actor { person: Some("47101010033".into()), ..Actor::default() };
             let (doctor, representative) = (Some(consent.doctor), Some(consent.representative));
             let write = Write::Consent { id: id(*number), doctor, representative, who, rows: None };
-            drop(engine.write(write).blocking_recv());
+            drop(engine.append(write).blocking_recv());
         }
         Step::Import { id: number, version, ago, state } => {
             let content = (*state != State::Deleted).then(|| {
@@ -148,7 +149,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
             });
             let (version, stamp) = (Version::new(*version).unwrap(), Stamp::at(now - ago));
             let import = ImportedVersion { id: id(*number), version, stamp, state: *state, content };
-            drop(engine.import(engine.prepare_import(vec![import])).blocking_recv());
+            drop(engine.append(engine.prepare_import(vec![import])).blocking_recv());
         }
         Step::Patient { id: number, said } => {
             let identifiers = vec![("https://fhir.ee/sid/pid/est/ni".to_owned(), (said % 7).to_string())];
@@ -157,7 +158,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
             let facts = PatientFacts { is_active: said % 5 > 0, is_deceased: said % 11 == 0, born, identifiers, links };
             let tail = format!("}},\"said\":{:?}}}", format!("{facts:?}")).into_bytes();
             let write = PatientWrite { id: Some(id(*number)), unless: None, alone: None, facts, tail };
-            drop(engine.write_patients(vec![write]).blocking_recv());
+            drop(engine.append(PatientWrites { writes: vec![write], waits: false }).blocking_recv());
         }
         Step::List { url, text } => {
             let key = ListKey { resource_type: "CodeSystem".into(), url: format!("https://fhir.ee/{url}") };
@@ -171,7 +172,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
                 }
                 None => ListChange::Remove(key),
             };
-            drop(engine.change_lists(vec![change]).blocking_recv());
+            drop(engine.append(vec![change]).blocking_recv());
         }
     }
 }

@@ -5,21 +5,21 @@ use super::*;
 use certificate::transition::Trigger;
 use certificate::{Id, Stamp, State, Version};
 use engine::{
-    AcknowledgedChange, ClockDecision, Imported, ImportedVersion, PatientFacts, PatientWrite, RefusedChange,
-    VersionContent, Write,
+    AcknowledgedChange, ClockDecision, Imported, ImportedVersion, PatientFacts, PatientWrite, PatientWrites,
+    RefusedChange, VersionContent, Write,
 };
 
 const YEARS: i64 = 10 * 365 * 86_400_000;
 
 fn create(engine: &Engine) -> Result<AcknowledgedChange, RefusedChange> {
     let content = content(Trigger::Create, State::Draft, 1, 0, NOON);
-    engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
+    engine.append(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
 }
 
 fn update(engine: &Engine) -> Result<AcknowledgedChange, RefusedChange> {
     let content = content(Trigger::Update, State::Draft, 1, 0, NOON);
     let update = Write::Update { id: Id::FIRST, content, if_match: None, base: None, rows: None };
-    engine.write(update).blocking_recv().unwrap()
+    engine.append(update).blocking_recv().unwrap()
 }
 
 fn patient(engine: &Engine, name: &str) {
@@ -27,7 +27,7 @@ fn patient(engine: &Engine, name: &str) {
         PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: Vec::new(), links: Vec::new() };
     let tail = format!("}},\"active\":true,\"name\":[{{\"text\":\"{name}\"}}]}}").into_bytes();
     let write = PatientWrite { id: Some(Id::FIRST), unless: None, alone: None, facts, tail };
-    engine.import_patients(vec![write]).blocking_recv().unwrap().unwrap();
+    engine.append(PatientWrites { writes: vec![write], waits: true }).blocking_recv().unwrap().unwrap();
 }
 
 fn import(engine: &Engine, id: u64, milliseconds: i64) {
@@ -35,7 +35,7 @@ fn import(engine: &Engine, id: u64, milliseconds: i64) {
     let (id, stamp) = (Id::new(id).unwrap(), Stamp::at(milliseconds));
     let version =
         ImportedVersion { id, version: Version::FIRST, stamp, state: State::Draft, content: Some((tail, row)) };
-    let imported = engine.import(engine.prepare_import(vec![version])).blocking_recv().unwrap().unwrap();
+    let imported = engine.append(engine.prepare_import(vec![version])).blocking_recv().unwrap().unwrap();
     assert_eq!(imported, [Imported::Stored]);
 }
 
@@ -55,7 +55,7 @@ fn a_restored_store_whose_time_began_again_is_healed_too() {
     patient(engine, "Mari");
     place.now.fetch_sub(YEARS, Ordering::SeqCst);
     assert!(matches!(create(engine), Err(RefusedChange::Clock(_))));
-    engine.decide_clock(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
+    engine.append(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
     assert_eq!(create(engine).unwrap().stamp.milliseconds, NOON);
     assert_eq!(update(engine).unwrap().stamp.milliseconds, NOON);
     patient(engine, "Mari Õun");
@@ -109,7 +109,7 @@ fn a_reset_behind_which_nothing_was_changed_stays_a_reset() {
     create(&place.engine).unwrap();
     patient(&place.engine, "Mari");
     place.now.fetch_sub(YEARS, Ordering::SeqCst);
-    place.engine.decide_clock(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
+    place.engine.append(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
     let restored = copied(&place);
     assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON);
     assert_eq!(problems(&restored), [""; 0]);
@@ -120,7 +120,7 @@ fn a_clock_that_was_accepted_stays_accepted() {
     let place = Place::new();
     create(&place.engine).unwrap();
     place.now.fetch_sub(YEARS, Ordering::SeqCst);
-    place.engine.decide_clock(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
+    place.engine.append(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
     let restored = copied(&place);
     assert!(restored.clock().is_accepted);
     assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON);
@@ -134,7 +134,7 @@ fn a_store_that_is_set_back_has_the_time_of_what_it_holds() {
     place.now.fetch_add(YEARS, Ordering::SeqCst);
     create(&place.engine).unwrap();
     place.now.fetch_sub(YEARS, Ordering::SeqCst);
-    place.engine.decide_clock(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
+    place.engine.append(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
     let archive = place.full("whole.tar");
     let (_, restored) = place.restored(&[archive], "restored", Some(1));
     let clock = restored.clock();

@@ -6,7 +6,7 @@ use jiff::civil::{Date, date};
 use super::{EmbeddedRegistry, population, unreadable};
 use crate::registry::{Caller, LookupFailure, PersonalCode, Silent};
 use certificate::{Id, head};
-use engine::{PatientWrite, PatientWritten, RefusedChange};
+use engine::{PatientWrite, PatientWrites, PatientWritten, RefusedChange};
 use fhir::date_time;
 use fhir::outcome::IssueChain;
 
@@ -35,7 +35,7 @@ impl EmbeddedRegistry {
         if ids.is_empty()
             && wanted == self.settings.external_reference_system
             && let Some(id) = Id::parse(value)
-            && self.engine.patient_line(id).map_err(unreadable)?.is_some()
+            && self.engine.patients().line(id).map_err(unreadable)?.is_some()
         {
             ids.push(id);
         }
@@ -52,7 +52,7 @@ impl EmbeddedRegistry {
 
     /// Current patients with an identifier of the system or of a branch below it.
     fn with(&self, system: &str, value: &str) -> Result<Vec<Id>, Silent> {
-        let found = self.engine.patients_with(value).map_err(unreadable)?;
+        let found = self.engine.patients().with(value).map_err(unreadable)?;
         let mut ids: Vec<Id> =
             found.into_iter().filter(|(known, _)| is_within(known, system)).map(|(_, id)| id).collect();
         ids.sort_unstable();
@@ -95,7 +95,7 @@ impl EmbeddedRegistry {
         // Of two who ask at once one makes the patient, and the other gets that one.
         let unless = Some((system.to_owned(), code.as_str().to_owned()));
         let write = PatientWrite { id: None, unless, alone: None, facts, tail: head::tail(resource) };
-        match self.engine.write_patients(vec![write]).await {
+        match self.engine.append(PatientWrites { writes: vec![write], waits: false }).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
             Ok(Err(RefusedChange::Store(error))) => Err(unreadable(error).into()),
             Ok(Err(refused)) => Err(Silent::Unreachable(refused.to_string()).into()),

@@ -21,7 +21,7 @@ impl EmbeddedRegistry {
     ) -> Result<RegistryFinding, LookupFailure> {
         let refusals = self.refusals(caller);
         let versions = match Id::parse(id) {
-            Some(id) => self.engine.patient_versions(id).map_err(unreadable)?,
+            Some(id) => self.engine.patients().versions(id).map_err(unreadable)?,
             None => Vec::new(),
         };
         if versions.is_empty() {

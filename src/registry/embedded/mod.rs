@@ -18,7 +18,7 @@ use crate::config::{AccessMode, Config, PopulationRegister, RegistrySettings};
 use base::log::event;
 use certificate::search::paging::Counts;
 use certificate::{Id, IdentifierSystems, Names, Version};
-use engine::{Clock, Engine, PatientFacts, RefusedChange, StoredPatient};
+use engine::{Clock, Engine, PatientFacts, PatientWrites, RefusedChange, StoredPatient};
 use fhir::outcome::{IssueChain, IssueSystems};
 pub use headers::DEMANDABLE;
 pub use refusals::Refusals;
@@ -82,11 +82,11 @@ impl EmbeddedRegistry {
 
     /// See [`Registry::welcome`](crate::registry::Registry::welcome).
     pub async fn welcome(&self) -> Result<(), String> {
-        let is_empty = self.engine.patient_count().map_err(|error| error.to_string())? == 0;
+        let is_empty = self.engine.patients().count().map_err(|error| error.to_string())? == 0;
         if !self.settings.samples || !is_empty {
             return Ok(());
         }
-        match self.engine.import_patients(samples(&self.settings.identifiers)).await {
+        match self.engine.append(PatientWrites { writes: samples(&self.settings.identifiers), waits: true }).await {
             Ok(Ok(_)) => Ok(()),
             // Reads are worth a start. The next one stores them.
             Ok(Err(RefusedChange::Clock(problem))) => {
@@ -105,7 +105,7 @@ impl EmbeddedRegistry {
             Ask::Search(parameters) => self.search(parameters, caller).await,
             Ask::Read(id) => {
                 let found = match Id::parse(id) {
-                    Some(id) => self.engine.patient(id).map_err(unreadable)?,
+                    Some(id) => self.engine.patients().newest(id).map_err(unreadable)?,
                     None => None,
                 };
                 let missing = || self.refusals(caller).one("MPI-072", &[("id", id)]);
@@ -113,7 +113,7 @@ impl EmbeddedRegistry {
             }
             Ask::Vread(id, version) => {
                 let found = match Id::parse(id).zip(Version::parse(version)) {
-                    Some((id, version)) => self.engine.patient_version(id, version).map_err(unreadable)?,
+                    Some((id, version)) => self.engine.patients().version(id, version).map_err(unreadable)?,
                     None => None,
                 };
                 match found {
@@ -149,11 +149,11 @@ impl EmbeddedRegistry {
 
     /// Everybody who is the same person as this one, but for itself.
     pub fn linked(&self, id: &str) -> Arc<[Id]> {
-        Id::parse(id).map_or_else(Arc::default, |id| self.engine.linked_patients(id))
+        Id::parse(id).map_or_else(Arc::default, |id| self.engine.patients().linked(id))
     }
 
     fn patient(&self, id: Id) -> Result<Option<Patient>, Silent> {
-        let found = self.engine.patient_facts(id).map_err(unreadable)?;
+        let found = self.engine.patients().facts(id).map_err(unreadable)?;
         Ok(found.map(|(version, facts)| {
             let PatientFacts { identifiers, links, is_deceased, .. } = facts;
             let identifiers = identifiers.into_iter().map(|(system, value)| Identifier { system, value }).collect();
@@ -173,7 +173,7 @@ impl EmbeddedRegistry {
     /// Why a version is not there: MPI-072 where its patient is not either.
     fn no_version(&self, id: &str, caller: &Caller) -> Result<IssueChain, Silent> {
         let is_known = match Id::parse(id) {
-            Some(id) => self.engine.patient_facts(id).map_err(unreadable)?.is_some(),
+            Some(id) => self.engine.patients().facts(id).map_err(unreadable)?.is_some(),
             None => false,
         };
         let refusals = self.refusals(caller);

@@ -81,7 +81,7 @@ impl EmbeddedRegistry {
         let mut bundle = Bundle::searchset(total, &links, 1024 * count as usize);
         for line in found.iter().skip(skipped).take(count as usize) {
             // One that changed since shows its newest version, as any read of it would.
-            let Some(patient) = self.engine.patient(line.id).map_err(unreadable)? else { continue };
+            let Some(patient) = self.engine.patients().newest(line.id).map_err(unreadable)? else { continue };
             bundle.found(&format!("{address}/{}", line.id), &patient.resource);
         }
         Ok(RegistryFinding { body: bundle.finish(), ..RegistryFinding::default() })
@@ -111,7 +111,7 @@ impl EmbeddedRegistry {
     fn lines(&self, search: &RegistrySearch, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, Silent> {
         ids.sort_unstable();
         ids.dedup();
-        let lines = ids.into_iter().map(|id| self.engine.patient_line(id).map_err(unreadable));
+        let lines = ids.into_iter().map(|id| self.engine.patients().line(id).map_err(unreadable));
         let lines = lines.filter_map(Result::transpose).collect::<Result<Vec<_>, Silent>>()?;
         Ok(search.chosen(lines))
     }
@@ -129,8 +129,8 @@ impl EmbeddedRegistry {
             let _turn = turn;
             let (from, to) = search.span();
             let found = match search.born.is_empty() {
-                true => engine.patients_all(PATIENT_RESULTS_MAX),
-                false => engine.patients_born(from, to, PATIENT_RESULTS_MAX),
+                true => engine.patients().all(PATIENT_RESULTS_MAX),
+                false => engine.patients().born(from, to, PATIENT_RESULTS_MAX),
             };
             found.map(|found| found.map(|lines| search.chosen(lines)))
         }));

@@ -7,16 +7,6 @@ use crate::ConsentRecord;
 use certificate::Id;
 
 impl Engine {
-    /// The last change of a certificate's consent; none when it was never changed, so that it is open.
-    pub fn consent(&self, id: Id) -> Result<Option<ConsentRecord>, StoreError> {
-        let mut last = None;
-        self.shared.store.reader()?.consent_changes(id, |number, record| {
-            last = Some(read(number, &record)?);
-            Ok(false)
-        })?;
-        Ok(last)
-    }
-
     /// Every change of a certificate's consent, newest first.
     pub fn consent_history(&self, id: Id) -> Result<Vec<ConsentRecord>, StoreError> {
         let mut changes = Vec::new();

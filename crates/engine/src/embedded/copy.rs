@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::patients;
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::StoredConsent as ConsentRecord;
 use super::store::copy::{self, CopiedChange};
@@ -9,65 +10,11 @@ use super::store::patient::CopiedPatient;
 use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
 use super::store::row;
-use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
-use super::{Engine, patients};
+use super::store::{ChangeKind, StoreError};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
-use crate::{KeptTime, LogPiece, StoreMoment};
 use certificate::search::row::Row;
 use certificate::{Id, Seq, State, Version, head};
 use fhir::json::{self, Json};
-
-impl Engine {
-    /// The newest moment, read in one short transaction.
-    pub fn moment(&self) -> Result<StoreMoment, StoreError> {
-        self.reading(|reader| {
-            let names =
-                self.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
-            let position = reader.position()?;
-            let since_1970 = |stamp: i64| (stamp > i64::MIN).then_some(stamp);
-            Ok(StoreMoment {
-                store: reader.meta_text("store")?,
-                epoch: reader.meta_text("epoch")?,
-                names: names.collect::<Result<_, StoreError>>()?,
-                until: position.seq,
-                last_change: named(reader, position.seq)?,
-                patients_until: reader.last_patient_change()?,
-                next_id: position.next_id.get(),
-                next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
-                dictionaries: reader.dictionaries()?,
-                lists: reader.lists()?,
-                time: KeptTime {
-                    newest: since_1970(position.milliseconds),
-                    accepted: since_1970(reader.clock_accepted()?),
-                    resets: reader.clock_resets()?,
-                },
-                purpose: reader.purpose()?,
-                audit_head: reader.audit_head()?,
-            })
-        })
-    }
-
-    /// Which change has a number, as [`StoreMoment::last_change`] tells it.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn change_named(&self, seq: Seq) -> Result<Option<String>, StoreError> {
-        self.reading(|reader| named(reader, seq))
-    }
-
-    /// Copies changes after one and up to another, as many as a piece holds; none when there is nothing between the two.
-    ///
-    /// # Errors
-    /// A change, or what it made, is missing or cannot be read.
-    pub fn copy_changes(&self, after: Seq, until: Seq) -> Result<LogPiece, StoreError> {
-        self.shared.heed(copy::changes(&self.shared.store, after.0, until.0))
-    }
-
-    /// As [`copy_changes`](Self::copy_changes), of the versions of patients.
-    pub fn copy_patients(&self, after: u64, until: u64) -> Result<LogPiece, StoreError> {
-        self.shared.heed(copy::patients(&self.shared.store, after, until))
-    }
-}
 
 /// Reads copied pieces without storing them: every row whole, in its place and behind the one before.
 pub struct CopyCheck {
@@ -258,6 +205,7 @@ fn unknown(number: u8) -> StoreError {
 /// The record of a copied version; it must be that of its change.
 fn version<'a>(copied: &CopiedChange<'a>) -> Result<VersionRecord<'a>, StoreError> {
     let record = VersionRecord::read(copied.record)?;
+    record.fields.check()?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
     is_its.then_some(record).ok_or_else(|| foreign(copied))
 }
@@ -319,17 +267,4 @@ pub(super) fn row(
         true => Ok(Some(row)),
         false => Err(StoreError::Damaged("the index row of a version is in another state than the version".into())),
     }
-}
-
-/// Which change has a number, as [`StoreMoment::last_change`] tells it.
-fn named(reader: &StoreReader, seq: Seq) -> Result<Option<String>, StoreError> {
-    let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
-    let found = reader.changes_after(Seq(before), 1)?.pop().filter(|change| change.seq == seq);
-    Ok(found.map(|ChangeRow { id, what, milliseconds, running, .. }| {
-        let what = match what {
-            ChangeKind::Version(version) => format!("version-{version}"),
-            ChangeKind::Consent(number) => format!("consent-{number}"),
-        };
-        format!("{id}/{what}/{milliseconds}/{running}")
-    }))
 }

@@ -36,6 +36,19 @@ pub struct EngineOptions {
     pub elapsed: Clock,
 }
 
+/// What a store is.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOrigin<'e> {
+    /// The name of the store's present life: another one after each restore.
+    pub epoch: &'e str,
+    /// The format of the store.
+    pub format: u32,
+    /// The format that opening brought the store from, where it had an earlier one.
+    pub migrated_from: Option<u32>,
+    /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
+    pub seal_key: [u8; 32],
+}
+
 /// The open engine. Closing waits for everything acknowledged; dropping it closes it.
 pub struct Engine {
     pub(super) shared: Arc<EngineShared>,

@@ -93,7 +93,7 @@ impl Engine {
     fn hidden(&self, reader: &StoreReader, filter: &Filter) -> Result<HashSet<Id>, StoreError> {
         let mut hidden = HashSet::new();
         for (id, _) in reader.closed()? {
-            let row = self.shared.standing(reader, id)?.and_then(|standing| standing.row);
+            let row = self.shared.read(reader, id, None, |entry| entry.standing())?.and_then(|standing| standing.row);
             if row.is_some_and(|row| filter.matches(id, &row)) {
                 hidden.insert(id);
             }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::store::StorePosition;
-use crate::clock::CLOCK_SETTLES_MS;
+use crate::clock::{CLOCK_SETTLES_MS, CLOCK_UNSETTLED_MS_MAX};
 use crate::{ClockGuard, ClockProblem, ClockReading, ClockReset};
 use certificate::Stamp;
 
@@ -31,7 +31,7 @@ pub(super) struct CommittedTime {
     pub is_told: bool,
     /// Elapsed time when the clocks were read last.
     pub read: i64,
-    /// Elapsed time and newest time stamp at the start.
+    /// Elapsed time at the start, and what was settled then: by the last run, else the newest time stamp.
     started: (i64, i64),
 }
 
@@ -54,11 +54,13 @@ impl CommittedTime {
 
 impl KnownTime {
     /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
-    pub(super) fn new(now: ClockReading, position: &StorePosition, accepted: i64) -> KnownTime {
+    pub(super) fn new(now: ClockReading, position: &StorePosition, accepted: i64, settled: Option<i64>) -> KnownTime {
         let (newest, reset) = (position.milliseconds, position.reset);
         let mut guard = ClockGuard::new(accepted);
         let problem = guard.stamp(now, newest).err();
-        let started = (now.elapsed, newest);
+        // The stamp of a change may be that of a wrong clock, too.
+        let trusted = settled.filter(|settled| newest.saturating_sub(*settled) > CLOCK_UNSETTLED_MS_MAX);
+        let started = (now.elapsed, trusted.unwrap_or(newest));
         KnownTime(Mutex::new(CommittedTime {
             guard,
             newest,

@@ -1,5 +1,6 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
+mod append;
 mod beside;
 mod classes;
 mod compact;
@@ -7,11 +8,13 @@ mod consent;
 mod copy;
 mod counters;
 mod engine;
+mod entry;
 mod health;
 mod history;
 mod index;
 mod indexer;
 mod known_time;
+mod ledger;
 mod links;
 mod notes;
 mod overlay;
@@ -24,7 +27,6 @@ mod restore;
 mod salvage;
 mod search_error;
 mod shared;
-mod standing;
 mod stats;
 pub mod store;
 mod subject;
@@ -39,40 +41,40 @@ mod writer;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, RwLock};
 
-use tokio::sync::oneshot;
-
 use super::decide;
-use super::write::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, VersionSubject, Write};
-use super::{ClockReading, FolderNames, FolderPurpose, ListChange, QuickRepair, StoredList, StoredVersion};
-use crate::limits::OVERLAY_ROWS_MAX;
+use super::write::{RefusedChange, Write};
+use super::{ClockReading, FolderNames, FolderPurpose, QuickRepair, StoredList, StoredVersion};
+pub use append::{AuditHead, Change, ImportBatch, PatientWrites};
 use base::log::event;
+use certificate::Seq;
 use certificate::search::{EngineQuery, Hit, SearchPage};
-use certificate::{Id, Seq, State, Version};
 use classes::Classes;
 pub use compact::Compacted;
 pub use copy::{CopyCheck, CopyOrder};
 use counters::Counters;
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, EngineOrigin};
+pub use entry::Entry;
 use indexer::Indexer;
 use known_time::KnownTime;
+pub use ledger::Ledger;
 use links::PatientLinks;
 use notes::Notes;
 pub use packed::Packed;
+pub use patients::Patients;
 pub use restore::StoreRestore;
 pub use salvage::{Salvage, Salvaged};
 pub use search_error::SearchError;
 use shared::{EngineMedia, EngineShared, Published};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
-use store::record::{FieldTag, RecordDraft, VersionRecord};
 pub use store::{CommitFloor, MemoryLog, StoreError, expect_unused};
 use store::{OpenedStore, Store, StoreReader};
 pub use verify::{VerifyProblem, VerifyReport, Verifying};
 use view::IndexView;
-use writer::{Job, Prepared, SteppedWriter};
+use writer::{Job, SteppedWriter};
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
@@ -157,7 +159,7 @@ impl Engine {
         let reader = store.reader()?;
         let links = RwLock::new(PatientLinks::read(&reader)?);
         let now = ClockReading { at: (options.clock)(), elapsed: (options.elapsed)() };
-        let time = KnownTime::new(now, &opened.position, reader.clock_accepted()?);
+        let time = KnownTime::new(now, &opened.position, reader.clock_accepted()?, reader.settled()?);
         drop(reader);
         Ok(Arc::new(EngineShared {
             store,
@@ -188,22 +190,6 @@ impl Engine {
         }))
     }
 
-    /// The format that opening brought the store from and to, where it had an earlier one.
-    pub fn migrated(&self) -> Option<(u32, u32)> {
-        // What a look does in memory is done again by whoever opens the folder to write.
-        self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
-    }
-
-    /// The format of the store.
-    pub fn format(&self) -> u32 {
-        store::FORMAT
-    }
-
-    /// The name of the store's present life: another one after each restore.
-    pub fn epoch(&self) -> &str {
-        &self.shared.origin.epoch
-    }
-
     /// # Errors
     /// The folder was made by the command that serves for another purpose. One that no command has served yet is for any.
     pub fn expect_purpose(&self, wanted: FolderPurpose) -> Result<(), StoreError> {
@@ -213,27 +199,15 @@ impl Engine {
         }
     }
 
-    /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
-    pub fn seal_key(&self) -> [u8; 32] {
-        self.seal_key
-    }
-
-    /// The newest version of a certificate, which may be a tombstone; none when the id was never assigned.
-    pub fn current(&self, id: Id) -> Result<Option<StoredVersion>, StoreError> {
-        let reader = self.shared.store.reader()?;
-        reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
-    }
-
-    /// Bytes of a version, if not to the byte, without reading it: of the newest, where none is named. 0 for a tombstone and for what is not
-    /// there.
-    pub fn bytes_of(&self, id: Id, version: Option<Version>) -> Result<usize, StoreError> {
-        let bytes_of = |bytes: &[u8]| VersionRecord::read(bytes).map(|record| packed::bytes_max(&record));
-        let reader = self.shared.store.reader()?;
-        let found = match version {
-            Some(version) => reader.version(id, version, bytes_of)?,
-            None => reader.newest(id, |_, bytes| bytes_of(bytes))?,
-        };
-        Ok(found.transpose()?.unwrap_or(0))
+    /// What the store is.
+    pub fn origin(&self) -> EngineOrigin<'_> {
+        EngineOrigin {
+            epoch: &self.shared.origin.epoch,
+            format: store::FORMAT,
+            // What a look does in memory is done again by whoever opens the folder to write.
+            migrated_from: self.migrated.filter(|_| !self.shared.store.is_looked_at()),
+            seal_key: self.seal_key,
+        }
     }
 
     /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
@@ -241,37 +215,11 @@ impl Engine {
     pub fn judge(&self, write: &Write) -> Result<Result<(), RefusedChange>, StoreError> {
         let current = match write {
             Write::Create { .. } => None,
-            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => self.current_row(*id)?,
+            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
+                self.read(*id, None, |entry| entry.standing())?
+            }
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))
-    }
-
-    /// The patient that a version is about, where the registry was asked for them. A tombstone is about the one it was deleted from.
-    pub fn subject(&self, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
-        let reader = self.shared.store.reader()?;
-        match (witnessed::subject(&reader, id, version)?, version.before()) {
-            (None, Some(before)) => witnessed::subject(&reader, id, before),
-            (found, _) => Ok(found),
-        }
-    }
-
-    /// The patient that a certificate is about now, where its first version was about another one: a draft was moved.
-    pub fn moved_to(&self, id: Id) -> Result<Option<VersionSubject>, StoreError> {
-        let reader = self.shared.store.reader()?;
-        let newest = reader.newest(id, |version, _| version)?;
-        for version in newest.into_iter().chain(newest.and_then(Version::before)).filter(|one| *one > Version::FIRST) {
-            if let Some(subject) = witnessed::subject(&reader, id, version)? {
-                let first = witnessed::subject(&reader, id, Version::FIRST)?;
-                return Ok(Some(subject).filter(|now| first.is_none_or(|first| first.id != now.id)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// One version of a certificate.
-    pub fn version(&self, id: Id, version: Version) -> Result<Option<StoredVersion>, StoreError> {
-        let reader = self.shared.store.reader()?;
-        reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?.transpose()
     }
 
     /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
@@ -292,16 +240,6 @@ impl Engine {
         self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
     }
 
-    /// Whether an id was ever assigned.
-    pub fn is_assigned(&self, id: Id) -> Result<bool, StoreError> {
-        Ok(self.shared.store.reader()?.newest(id, |_, _| ())?.is_some())
-    }
-
-    /// Runs a search over everything acknowledged before the call.
-    pub fn search(&self, query: &EngineQuery) -> Result<SearchPage, SearchError> {
-        self.plan(query.clone())?.run()
-    }
-
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
     pub fn plan(&self, query: EngineQuery) -> Result<PlannedSearch, SearchError> {
         let view = self.shared.view().ok_or_else(|| self.building())?;
@@ -313,135 +251,14 @@ impl Engine {
         SearchError::Building { percent: self.shared.built_percent.load(Ordering::Acquire) }
     }
 
-    /// Hands a write over. The answer comes when the change is durable and every search sees it.
-    pub fn write(&self, write: Write) -> oneshot::Receiver<Result<AcknowledgedChange, RefusedChange>> {
-        let (answer, receiver) = oneshot::channel();
-        let draft = match &write {
-            Write::Create { content, .. } | Write::Update { content, .. } => {
-                let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
-                who::encode(&content.who, &mut draft.fields);
-                if let Some(subject) = &content.subject {
-                    draft.push(FieldTag::Subject, &subject::encode(subject));
-                }
-                draft
-            }
-            Write::Delete { who, .. } | Write::Consent { who, .. } => {
-                let mut draft = self.shared.draft(State::Deleted, None);
-                who::encode(who, &mut draft.fields);
-                draft
-            }
-        };
-        self.enqueue(Job::Write(Box::new(Prepared { write, draft, answer, has_waited: false })));
-        receiver
-    }
-
-    /// Compresses versions of an import on the caller's thread, so that several threads can share the work.
-    pub fn prepare_import(&self, versions: Vec<ImportedVersion>) -> ImportBatch {
-        let draft = |import: &ImportedVersion| {
-            let content = import.content.as_ref().map(|(tail, row)| (tail.as_slice(), row));
-            let mut draft = self.shared.draft(import.state, content);
-            draft.push(FieldTag::Imported, b"");
-            draft
-        };
-        ImportBatch(versions.into_iter().map(|import| (draft(&import), import)).collect())
-    }
-
-    /// Hands versions of an import over. They are stored in one batch; each is told what became of it.
-    pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, RefusedChange>> {
-        let (answer, receiver) = oneshot::channel();
-        self.enqueue(Job::Import { versions: batch.0, answer });
-        receiver
-    }
-
     /// The code lists that were loaded.
     pub fn lists(&self) -> Result<Vec<StoredList>, StoreError> {
         self.reading(StoreReader::lists)
     }
 
-    /// Hands a change of the code lists over: all of it is stored, or nothing. The answer comes when it is durable.
-    pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), RefusedChange>> {
-        let (answer, receiver) = oneshot::channel();
-        self.enqueue(Job::Lists { changes, answer });
-        receiver
-    }
-
     /// The head of the audit trail, as it was handed over last.
     pub fn audit_head(&self) -> Result<Option<String>, StoreError> {
         self.reading(StoreReader::audit_head)
-    }
-
-    /// Hands the head of the audit trail over, so that a trail that is shorter than it was can be told. The answer comes when it is
-    /// durable. Contract 7.8.
-    pub fn keep_audit_head(&self, head: String) -> oneshot::Receiver<Result<(), RefusedChange>> {
-        let (answer, receiver) = oneshot::channel();
-        self.enqueue(Job::AuditHead { head, answer });
-        receiver
-    }
-
-    fn enqueue(&self, job: Job) {
-        let queue = self.queue.lock().expect("no holder of this lock can panic").clone();
-        let Some(queue) = queue else { return job.refuse(RefusedChange::Closed) };
-        if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
-            return job.refuse(RefusedChange::Busy);
-        }
-        // Counted first, or the writer might take it off before it is on.
-        self.shared.queued.fetch_add(1, Ordering::AcqRel);
-        let refused = if job.may_be_refused() {
-            queue.try_send(job).map_err(|error| match error {
-                TrySendError::Full(job) => (job, RefusedChange::Busy),
-                TrySendError::Disconnected(job) => (job, RefusedChange::Closed),
-            })
-        } else {
-            queue.send(job).map_err(|failed| (failed.0, RefusedChange::Closed))
-        };
-        if let Err((job, why)) = refused {
-            self.shared.queued.fetch_sub(1, Ordering::AcqRel);
-            job.refuse(why);
-        }
-    }
-
-    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
-    pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, StoredVersion)>, StoreError> {
-        let read = |reader: &StoreReader,
-                    change: store::ChangeRow,
-                    version: Version|
-         -> Result<(Seq, StoredVersion), StoreError> {
-            let found = reader.version(change.id, version, |bytes| {
-                let seq = VersionRecord::read(bytes)?.seq;
-                self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
-            })?;
-            match found.transpose()? {
-                Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
-                    Ok((seq, stored))
-                }
-                _ => Err(StoreError::Damaged(format!(
-                    "change {} has not version {version} of Composition/{}, or another time than it",
-                    change.seq, change.id
-                ))),
-            }
-        };
-        self.reading(|reader| {
-            let (mut at, mut found) = (after, Vec::new());
-            // Changes of consent are no versions; none at all means the end to whoever asks.
-            while found.is_empty() {
-                let changes = reader.changes_after(at, max)?;
-                let Some(last) = changes.last() else { break };
-                at = last.seq;
-                for change in changes {
-                    if let Some(version) = change.version() {
-                        found.push(read(reader, change, version)?);
-                    }
-                }
-            }
-            Ok(found)
-        })
-    }
-
-    /// The change that made a version; none when there is no such version.
-    pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, StoreError> {
-        self.reading(|reader| {
-            reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.seq))?.transpose()
-        })
     }
 
     /// The last acknowledged change.
@@ -517,9 +334,6 @@ impl PlannedSearch {
         self.shared.search(|| self.view.run(&self.query, self.planned))
     }
 }
-/// Versions of an import, ready for the writer.
-pub struct ImportBatch(Vec<(RecordDraft, ImportedVersion)>);
-
 fn store_options(options: &EngineOptions, medium: store::StoreMedium) -> store::StoreOptions {
     store::StoreOptions {
         cache_bytes: options.cache_bytes,

@@ -2,118 +2,92 @@
 
 use std::sync::{Arc, PoisonError};
 
-use tokio::sync::oneshot;
-
 use super::links::PatientLinks;
 use super::store::StoreError;
 use super::store::patient::record::PatientRecord;
-use super::writer::Job;
 use super::{Engine, EngineShared};
-use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX};
-use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, RefusedChange, StoredPatient};
+use crate::{PatientFacts, PatientLine, StoredPatient};
 use certificate::{Id, Version, head};
 use fhir::json::{self, Json};
 
+/// The patients of an engine: its registry of those whose data are embedded.
+#[derive(Clone, Copy)]
+pub struct Patients<'e>(&'e Engine);
+
 impl Engine {
+    /// Its patients, to be read.
+    pub fn patients(&self) -> Patients<'_> {
+        Patients(self)
+    }
+}
+
+impl Patients<'_> {
     /// The newest version of a patient; none when the id is unknown.
-    pub fn patient(&self, id: Id) -> Result<Option<StoredPatient>, StoreError> {
-        self.reading(|reader| reader.newest_patient(id, |version, record| stored(id, version, &record)))
+    pub fn newest(&self, id: Id) -> Result<Option<StoredPatient>, StoreError> {
+        self.0.reading(|reader| reader.newest_patient(id, |version, record| stored(id, version, &record)))
     }
 
     /// One version of a patient.
-    pub fn patient_version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, StoreError> {
-        self.reading(|reader| reader.patient_version(id, version, |record| stored(id, version, &record)))
+    pub fn version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, StoreError> {
+        self.0.reading(|reader| reader.patient_version(id, version, |record| stored(id, version, &record)))
     }
 
     /// All versions of a patient, newest first.
-    pub fn patient_versions(&self, id: Id) -> Result<Vec<StoredPatient>, StoreError> {
-        self.reading(|reader| reader.patient_versions(id, |version, record| stored(id, version, &record)))
+    pub fn versions(&self, id: Id) -> Result<Vec<StoredPatient>, StoreError> {
+        self.0.reading(|reader| reader.patient_versions(id, |version, record| stored(id, version, &record)))
     }
 
     /// What the newest version of a patient says, without its resource: some two microseconds.
-    pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, StoreError> {
-        self.reading(|reader| reader.newest_patient(id, |version, record| Ok((version, record.facts()?))))
+    pub fn facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, StoreError> {
+        self.0.reading(|reader| reader.newest_patient(id, |version, record| Ok((version, record.facts()?))))
     }
 
     /// The newest version of a patient, in few words.
-    pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, StoreError> {
+    pub fn line(&self, id: Id) -> Result<Option<PatientLine>, StoreError> {
         let line = |record: &PatientRecord| {
             let PatientFacts { is_active, is_deceased, born, .. } = record.facts()?;
             Ok(PatientLine { id, born, is_active, is_deceased, milliseconds: record.stamp.milliseconds })
         };
-        self.reading(|reader| reader.newest_patient(id, |_, record| line(&record)))
+        self.0.reading(|reader| reader.newest_patient(id, |_, record| line(&record)))
     }
 
     /// Current patients with an identifier of this value: its system and their id, by system, then id. A patient stands here once
     /// for each system.
-    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
-        self.reading(|reader| reader.patients_with(value))
+    pub fn with(&self, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
+        self.0.reading(|reader| reader.patients_with(value))
     }
 
     /// Patients whose birth date can mean one of the days `from..=to` (since 1970-01-01), by its first day, then id. None when they
     /// are more than `max`.
-    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
-        self.reading(|reader| reader.patients_born(from, to, max))
+    pub fn born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
+        self.0.reading(|reader| reader.patients_born(from, to, max))
     }
 
-    /// All patients: those without a birth date first, then as [`patients_born`](Self::patients_born). None when they are more than `max`.
-    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
-        self.reading(|reader| reader.patients_all(max))
+    /// All patients: those without a birth date first, then as [`born`](Self::born). None when they are more than `max`.
+    pub fn all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
+        self.0.reading(|reader| reader.patients_all(max))
     }
 
     /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
     /// are numbered from 1 without gaps, apart from changes of certificates.
-    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
-        self.reading(|reader| reader.patient_changes(after, max))
+    pub fn changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
+        self.0.reading(|reader| reader.patient_changes(after, max))
     }
 
     /// Number of the newest change of patients; 0 while there is none.
-    pub fn last_patient_change(&self) -> Result<u64, StoreError> {
-        self.reading(|reader| reader.last_patient_change())
+    pub fn last_change(&self) -> Result<u64, StoreError> {
+        self.0.reading(|reader| reader.last_patient_change())
     }
 
     /// Number of patients.
-    pub fn patient_count(&self) -> Result<u64, StoreError> {
-        self.reading(|reader| reader.patient_count())
+    pub fn count(&self) -> Result<u64, StoreError> {
+        self.0.reading(|reader| reader.patient_count())
     }
 
     /// Everyone tied to a patient by links of current patients in either direction, and to those in turn, nearest first, the patient
     /// left out; at most [`LINKED_PATIENTS_MAX`](crate::limits::LINKED_PATIENTS_MAX). Some may be unknown here.
-    pub fn linked_patients(&self, id: Id) -> Arc<[Id]> {
-        self.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
-    }
-
-    /// Hands patients over: all of them are stored, in their order, or none. The answer comes when they are durable and found. Refused
-    /// when too much is waiting.
-    pub fn write_patients(
-        &self,
-        writes: Vec<PatientWrite>,
-    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
-        self.hand_over(writes, false)
-    }
-
-    /// As [`write_patients`](Self::write_patients), but waits where that would refuse: for commands of an operator.
-    pub fn import_patients(
-        &self,
-        writes: Vec<PatientWrite>,
-    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
-        self.hand_over(writes, true)
-    }
-
-    fn hand_over(
-        &self,
-        writes: Vec<PatientWrite>,
-        waits: bool,
-    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, RefusedChange>> {
-        for write in &writes {
-            assert!(write.id.is_none_or(|id| id.get() <= IMPORT_ID_MAX), "ids are bounded where they are read");
-            let born = write.facts.born.unwrap_or_default();
-            let is_possible = born.0 <= born.1 && born.0 > i32::MIN && born.1 - born.0 <= BIRTH_DATE_DAYS_MAX;
-            assert!(is_possible, "a birth date means the days of a year at most");
-        }
-        let (answer, receiver) = oneshot::channel();
-        self.enqueue(Job::Patients { writes, waits, answer });
-        receiver
+    pub fn linked(&self, id: Id) -> Arc<[Id]> {
+        self.0.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
     }
 }
 

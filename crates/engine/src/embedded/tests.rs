@@ -21,7 +21,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Actor, HistoryQuery, VersionContent, Witness};
+use crate::{
+    AcknowledgedChange, Actor, HistoryQuery, Imported, ImportedVersion, ListChange, PatientWrites, RefusedChange,
+    VersionContent, VersionSubject, Witness, Write,
+};
+use certificate::search::EngineQuery;
 use certificate::search::class::Class;
 use certificate::search::filter::{ClassTest, Filter};
 use certificate::search::row::Row;
@@ -29,6 +33,7 @@ use certificate::search::term::{Field, Term, TermForm};
 use certificate::search::{Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};
+use certificate::{Id, State, Version};
 
 struct Fixture {
     folder: TempDir,
@@ -67,7 +72,7 @@ impl Fixture {
     }
 
     fn write(&self, write: Write) -> Result<AcknowledgedChange, RefusedChange> {
-        self.engine.write(write).blocking_recv().unwrap()
+        self.engine.append(write).blocking_recv().unwrap()
     }
 
     fn create(&self, state: State, subject: &str) -> AcknowledgedChange {
@@ -109,7 +114,7 @@ impl Fixture {
         let query = EngineQuery { filter, sort, page: 1, count: 100 };
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
         let page = loop {
-            match self.engine.search(&query) {
+            match self.engine.plan(query.clone()).and_then(|planned| planned.run()) {
                 Ok(page) => break page,
                 Err(SearchError::Building { .. }) if std::time::Instant::now() < deadline => std::thread::yield_now(),
                 Err(error) => panic!("{error:?}: {:?}", self.engine.shared.why_built()),
@@ -205,7 +210,7 @@ fn a_refused_change_changes_nothing() {
     );
     assert!(fixture.update(done.id, Trigger::Update, State::Draft, "Patient/1").is_err());
     assert_eq!(fixture.engine.seq(), seq);
-    assert_eq!(fixture.engine.current(done.id).unwrap().unwrap().version, Version::FIRST);
+    assert_eq!(fixture.engine.read(done.id, None, |entry| entry.stored()).unwrap().unwrap().version, Version::FIRST);
 }
 
 #[test]
@@ -217,10 +222,13 @@ fn opening_again_changes_nothing() {
     fixture.update(Id::new(3).unwrap(), Trigger::Suspend, State::Suspended, "Patient/3").unwrap();
     let suspended = Filter::Class(ClassTest::State(State::Suspended));
     let before = (fixture.find(Filter::All(vec![])), fixture.find(suspended.clone()), fixture.engine.seq());
-    let resource = fixture.engine.current(Id::new(3).unwrap()).unwrap().unwrap().resource;
+    let resource = fixture.engine.read(Id::new(3).unwrap(), None, |entry| entry.stored()).unwrap().unwrap().resource;
     fixture.reopen();
     assert_eq!((fixture.find(Filter::All(vec![])), fixture.find(suspended), fixture.engine.seq()), before);
-    assert_eq!(fixture.engine.current(Id::new(3).unwrap()).unwrap().unwrap().resource, resource);
+    assert_eq!(
+        fixture.engine.read(Id::new(3).unwrap(), None, |entry| entry.stored()).unwrap().unwrap().resource,
+        resource
+    );
     assert_eq!(fixture.create(State::Draft, "Patient/9").id.get(), 21);
 }
 
@@ -266,7 +274,7 @@ fn a_folder_from_before_a_name_was_a_setting_has_its_default_and_records_it() {
     };
     refused("https://example.ee/sid");
     let engine = open(default).unwrap();
-    assert_eq!(engine.moment().unwrap().names[1], (name.to_owned(), default.to_owned()));
+    assert_eq!(engine.ledger().moment().unwrap().names[1], (name.to_owned(), default.to_owned()));
     engine.close();
     refused("https://example.ee/sid");
 }
@@ -293,7 +301,7 @@ fn versions_out_of_the_order_of_their_times_come_in_the_order_of_their_times() {
     };
     let old = 1_600_000_000_000;
     let engine = &fixture.engine;
-    let imported = |versions| engine.import(engine.prepare_import(versions)).blocking_recv();
+    let imported = |versions| engine.append(engine.prepare_import(versions)).blocking_recv();
     let first = imported(vec![import(7, old), import(8, old + 5), import(7, old)]);
     assert_eq!(first.unwrap().unwrap(), [Imported::Stored, Imported::Stored, Imported::Identical]);
     let other = imported(vec![import(7, old + 1)]).unwrap().unwrap();
@@ -427,7 +435,7 @@ fn a_condemned_index_is_replaced_while_writes_go_on() {
         // Once for each index, so that none is left to be given up at the end.
         let mut condemned = false;
         while rebuilds < REBUILDS && std::time::Instant::now() < deadline {
-            match engine.search(&count) {
+            match engine.plan(count.clone()).and_then(|planned| planned.run()) {
                 // Every change is a create here.
                 Ok(page) if page.total == page.at.0 => {
                     if !std::mem::replace(&mut condemned, true) {
@@ -456,7 +464,7 @@ fn an_import_cannot_use_up_the_ids() {
     };
     let max = crate::limits::IMPORT_ID_MAX;
     let versions = vec![import(u64::MAX), import(max + 1), import(max)];
-    let imported = fixture.engine.import(fixture.engine.prepare_import(versions)).blocking_recv().unwrap().unwrap();
+    let imported = fixture.engine.append(fixture.engine.prepare_import(versions)).blocking_recv().unwrap().unwrap();
     assert!(matches!(imported.as_slice(), [Imported::Bad(_), Imported::Bad(_), Imported::Stored]), "{imported:?}");
     assert_eq!(fixture.create(State::Draft, "Patient/1").id.get(), max + 1);
 }

@@ -4,12 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use super::known_time::ChangeTime;
 use super::store::{StoreError, StorePosition};
-use super::writer::Job;
-use super::{Engine, EngineShared, RefusedChange};
+use super::{Engine, EngineShared};
 use crate::{ClockDecision, ClockEvent, ClockProblem, ClockReading, ClockState};
 use base::log::event;
 use certificate::Stamp;
@@ -29,16 +26,15 @@ impl Engine {
             reset: known.reset,
         }
     }
-
-    /// Hands a decision of an operator about the clock over. The answer comes when it is durable and holds.
-    pub fn decide_clock(&self, decision: ClockDecision) -> oneshot::Receiver<Result<(), RefusedChange>> {
-        let (answer, receiver) = oneshot::channel();
-        self.enqueue(Job::Clock { decision, answer });
-        receiver
-    }
 }
 
 impl EngineShared {
+    /// As [`ClockState::settled`].
+    pub(super) fn settled(&self) -> i64 {
+        let now = self.clocks();
+        self.time.lock().settled(now)
+    }
+
     /// Reads both clocks.
     pub(super) fn clocks(&self) -> ClockReading {
         ClockReading { at: (self.clock)(), elapsed: (self.elapsed)() }

@@ -5,17 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::store::record::{FieldTag, VersionRecord};
 use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
-use super::{Engine, EngineShared, subject, who};
+use super::{EngineShared, subject, who};
 use crate::{ChangeAction, CommittedChange, VersionSubject};
 use base::log::event;
 use certificate::{Id, Seq, Version};
-
-impl Engine {
-    /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.
-    pub fn changes_for_audit(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
-        self.shared.committed_after(after, max)
-    }
-}
 
 impl EngineShared {
     /// Tells the witness, where there is one.
@@ -90,7 +83,12 @@ pub(super) fn subject(reader: &StoreReader, id: Id, version: Version) -> Result<
 
 /// The patient that a stored version names, as the registry knew them.
 pub(super) fn subject_of(bytes: &[u8]) -> Result<Option<VersionSubject>, StoreError> {
-    let Some(field) = VersionRecord::read(bytes)?.fields.get(FieldTag::Subject)? else { return Ok(None) };
+    subject_in(&VersionRecord::read(bytes)?)
+}
+
+/// As [`subject_of`], of a record that was read.
+pub(super) fn subject_in(record: &VersionRecord) -> Result<Option<VersionSubject>, StoreError> {
+    let Some(field) = record.fields.get(FieldTag::Subject)? else { return Ok(None) };
     let damaged = || StoreError::Damaged("the subject of a record is cut".into());
     subject::decode(field).map(Some).ok_or_else(damaged)
 }

@@ -24,7 +24,7 @@ use base::log::event;
 use base::threads;
 use certificate::Stamp;
 use decided::Decided;
-pub(super) use job::{Job, Prepared};
+pub(super) use job::{AnswerSender, Job, Prepared};
 use job::{Reply, keep};
 use pending::{BatchNewest, Made, Pending};
 pub(super) use pending::{FailedBatch, SteppedWriter, StoredBatch};
@@ -266,7 +266,8 @@ impl SteppedWriter {
                 keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
             }
             Job::AuditHead { head, answer } => {
-                let done = batch.set_audit_head(&head);
+                let settled = self.shared.settled();
+                let done = batch.set_audit_head(&head).and_then(|()| batch.set_settled(settled));
                 pending.audit_head_moved = true;
                 keep(replies, done, |()| Reply::Done(answer), ())
             }

@@ -12,7 +12,8 @@ use crate::embedded::store::record::VersionRecord;
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{ChangeKind, ChangeRow, Stands, StoreError, StoreReader};
 use crate::embedded::view::{IndexView, numbered};
-use crate::embedded::{EngineShared, Published, State};
+use crate::embedded::{EngineShared, Published};
+use certificate::State;
 use certificate::{Consent, Id, Seq, Version};
 
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.

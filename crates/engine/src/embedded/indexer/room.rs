@@ -43,8 +43,9 @@ fn takes_nothing(medium: &IndexMedium, folder: &Path) -> bool {
         return true;
     }
     let probe = folder.join(PROBE);
-    let written = File::create(&probe).and_then(|mut file| file.write_all(b"?"));
-    // What is left of it is written over by the next look.
+    // What is left of the last look goes first, and so does a link that others left there.
+    let _ = fs::remove_file(&probe);
+    let written = File::create_new(&probe).and_then(|mut file| file.write_all(b"?"));
     let _ = fs::remove_file(&probe);
     use ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     written.is_err_and(|error| {

@@ -183,11 +183,19 @@ fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
 /// The head of the audit trail, in the table `meta`.
 const AUDIT_HEAD: &str = "audit-head";
 
+/// The time by which data were old enough to be removed, handed over with the head of the trail.
+const SETTLED: &str = "settled";
+
 impl StoreReader {
     /// A text of `meta`.
     pub fn meta_text(&self, name: &str) -> Result<String, StoreError> {
         let text = self.meta(name)?.ok_or_else(|| missing(format!("'{name}'")))?;
         String::from_utf8(text).map_err(|_| StoreError::Damaged(format!("'{name}' is not text")))
+    }
+
+    /// As [`set_settled`](super::Batch::set_settled) left it.
+    pub fn settled(&self) -> Result<Option<i64>, StoreError> {
+        Ok(self.meta_number(SETTLED)?.and_then(|settled| i64::try_from(settled).ok()))
     }
 
     /// The head of the audit trail, as it was handed over last.
@@ -246,6 +254,11 @@ impl Batch<'_> {
         let mut meta = self.transaction().open_table(META)?;
         meta.insert(name, text.as_bytes())?;
         Ok(())
+    }
+
+    /// The time by which data were old enough to be removed, for the next start. One before 1970 is none.
+    pub fn set_settled(&mut self, milliseconds: i64) -> Result<(), StoreError> {
+        u64::try_from(milliseconds).map_or(Ok(()), |settled| self.set_meta_number(SETTLED, settled))
     }
 
     /// The head of the audit trail, for whoever compares them later.

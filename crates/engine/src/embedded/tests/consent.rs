@@ -29,9 +29,9 @@ fn a_change_of_consent_is_found_at_once_and_makes_no_version() {
     let mut fixture = Fixture::new();
     let one = fixture.create(State::Completed, "Patient/1");
     fixture.create(State::Completed, "Patient/2");
-    assert_eq!(fixture.engine.consent(one.id).unwrap(), None);
+    assert_eq!(fixture.engine.consent_history(one.id).unwrap(), []);
     fixture.indexed();
-    let resource = fixture.engine.current(one.id).unwrap().unwrap().resource;
+    let resource = fixture.engine.read(one.id, None, |entry| entry.stored()).unwrap().unwrap().resource;
     let told = fixture.set_consent(one.id, CLOSED).unwrap();
     assert_eq!((told.version, told.consent, told.changed), (one.version, CLOSED, true));
     assert!(told.stamp.milliseconds > one.stamp.milliseconds);
@@ -42,7 +42,8 @@ fn a_change_of_consent_is_found_at_once_and_makes_no_version() {
         assert_eq!(fixture.find(Filter::Not(Box::new(doctor_closed()))), (1, vec![(2, 1)]));
         assert_eq!(fixture.find(Filter::All(vec![doctor_closed(), Filter::Term(about("Patient/1"))])).0, 1);
         assert_eq!(fixture.find(Filter::Class(ClassTest::RepresentativeClosed)).0, 0);
-        let (stored, consent) = fixture.engine.current_with_consent(one.id).unwrap().unwrap();
+        let (stored, consent) =
+            fixture.engine.read(one.id, None, |entry| Ok((entry.stored()?, entry.consent()?))).unwrap().unwrap();
         assert_eq!((stored.stamp, &stored.resource, consent), (one.stamp, &resource, CLOSED));
     };
     check(&fixture);
@@ -78,7 +79,6 @@ fn new_versions_keep_the_consent_and_its_history_tells_who_and_when() {
     assert_eq!((history[2].consent, history[2].stamp), (CLOSED, first.stamp));
     assert_eq!(history[2].who.person.as_deref(), Some("47101010033"));
     assert_eq!(history[0].who.role.as_deref(), Some("patient"));
-    assert_eq!(fixture.engine.consent(id).unwrap(), Some(history[0].clone()));
     assert!(fixture.engine.consent_history(id.next()).unwrap().is_empty());
 }
 
@@ -91,16 +91,15 @@ fn consent_of_what_was_never_there_or_is_deleted_is_refused_and_a_deleted_one_ke
     assert_eq!(fixture.delete(id).unwrap().consent, CLOSED);
     assert_eq!(code(fixture.set_consent(id, Consent::default())), Hcert::Deleted);
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
-    let standing = fixture.engine.current_row(id).unwrap().unwrap();
+    let standing = fixture.engine.read(id, None, |entry| entry.standing()).unwrap().unwrap();
     assert_eq!((standing.version.get(), standing.state, standing.consent()), (2, State::Deleted, CLOSED));
     assert!(standing.row.is_some_and(|row| row.has(&about("Patient/1"))));
-    let (stored, row) = fixture.engine.current_with_row(id).unwrap().unwrap();
-    assert!(stored.resource.is_empty() && row.is_some_and(|row| row.class.consent == CLOSED));
-    let first = fixture.engine.version_with_rows(id, Version::FIRST).unwrap().unwrap();
-    assert_eq!(first.stored.resource, fixture.engine.version(id, Version::FIRST).unwrap().unwrap().resource);
-    assert_eq!((first.row.clone(), first.standing.state), (first.standing.row, State::Deleted));
-    let stored_row = fixture.engine.row(id, Version::FIRST).unwrap().unwrap();
-    assert_eq!((stored_row.class.consent, stored_row.terms), (Consent::default(), first.row.unwrap().terms));
+    let (stored, row) = fixture.engine.read(id, None, |entry| entry.stored_with_row()).unwrap().unwrap();
+    assert_eq!((stored.resource, row), (vec![], None));
+    let first = |entry: &Entry| Ok((entry.stored()?, entry.stored_with_row()?, entry.row()?, entry.standing()?));
+    let (stored, (again, row), same, standing) = fixture.engine.read(id, Some(Version::FIRST), first).unwrap().unwrap();
+    assert_eq!((stored.resource, row.as_ref()), (again.resource, same.as_ref()));
+    assert_eq!((row, standing.state, standing.consent()), (standing.row.clone(), State::Deleted, CLOSED));
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn exports_pass_over_consent_however_long_it_goes_on() {
         let mut at = Seq(0);
         let mut seqs = Vec::new();
         loop {
-            let chunk = fixture.engine.export(at, max).unwrap();
+            let chunk = fixture.engine.ledger().versions_after(at, max).unwrap();
             let Some((seq, _)) = chunk.last() else { break };
             at = *seq;
             seqs.extend(chunk.iter().map(|(seq, _)| seq.0));
@@ -211,7 +210,7 @@ fn an_import_out_of_order_keeps_consent_out_of_the_table_of_times() {
     let content = content(Trigger::Create, State::Completed, "Patient/5");
     let (stamp, content) = (Stamp::at(1_600_000_000_000), Some((content.tail, content.row)));
     let import = ImportedVersion { id: id.next(), version: Version::FIRST, stamp, state: State::Completed, content };
-    fixture.engine.import(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
+    fixture.engine.append(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
     fixture.set_consent(id.next(), CLOSED).unwrap();
     let query = HistoryQuery { id: None, since: None, at: None, page: 1, count: 10, hidden: None };
     let page = fixture.engine.history(&query).unwrap().unwrap();
@@ -266,7 +265,7 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     let imported = super::content(Trigger::Create, State::Completed, "Patient/5");
     let (stamp, content) = (Stamp::at(1_600_000_000_000), Some((imported.tail, imported.row)));
     let import = ImportedVersion { id: two.next(), version: Version::FIRST, stamp, state: State::Completed, content };
-    fixture.engine.import(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
+    fixture.engine.append(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
     let told = std::mem::take(&mut *told.0.lock().unwrap());
     const EXPECTED: [ChangeAction; 8] = {
         use ChangeAction::*;
@@ -277,8 +276,8 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     assert!(told.iter().enumerate().all(|(at, change)| change.seq.0 == at as u64 + 1));
     assert!(told[..7].iter().all(|change| change.patient.as_deref() == Some("200") && change.moved_from.is_none()));
     assert_eq!((told[0].who.clone(), told[3].consent, told[3].version.get()), (who, Some(CLOSED), 2));
-    assert_eq!(fixture.engine.changes_for_audit(Seq(0), usize::MAX).unwrap(), told);
-    assert_eq!(fixture.engine.changes_for_audit(Seq(2), 3).unwrap(), told[2..5]);
+    assert_eq!(fixture.engine.ledger().changes_after(Seq(0), usize::MAX).unwrap(), told);
+    assert_eq!(fixture.engine.ledger().changes_after(Seq(2), 3).unwrap(), told[2..5]);
 }
 
 #[test]
@@ -314,5 +313,5 @@ fn a_change_that_moves_a_draft_tells_of_both_patients_and_so_does_the_store_agai
         (one, None),
     ];
     assert_eq!(patients, expected);
-    assert_eq!(fixture.engine.changes_for_audit(Seq(0), usize::MAX).unwrap(), told);
+    assert_eq!(fixture.engine.ledger().changes_after(Seq(0), usize::MAX).unwrap(), told);
 }

@@ -196,7 +196,7 @@ fn reads_go_on_while_the_disk_takes_nothing_and_writes_when_it_does_again() {
         until(&fixture, "it is told", |health| matches!(health.store, StoreHealth::Reopening { .. }));
         until(&fixture, "it is opened aside", |_| fixture.engine.shared.store.is_aside());
         // Between two tries to open it a read may be told to come again.
-        let read = || fixture.engine.current(there.id);
+        let read = || fixture.engine.read(there.id, None, |entry| entry.stored());
         let deadline = Instant::now() + Duration::from_secs(60);
         let stored = loop {
             match read() {
@@ -221,6 +221,6 @@ fn a_failure_that_only_a_reader_met_is_mended_without_a_write() {
     let there = fixture.create(State::Draft, "Patient/1");
     fixture.engine.shared.store.distrust();
     until(&fixture, "it is open again", |_| !fixture.engine.shared.store.has_failed());
-    assert!(fixture.engine.current(there.id).unwrap().is_some());
+    assert!(fixture.engine.read(there.id, None, |entry| entry.stored()).unwrap().is_some());
     assert_eq!(fixture.create(State::Draft, "Patient/1").id.get(), 2);
 }

@@ -49,7 +49,7 @@ const FIRST: Id = Id::FIRST;
 const LAST: Seq = Seq(3);
 
 fn export(engine: &Engine) -> Result<(), StoreError> {
-    engine.export(Seq(0), 10).map(drop)
+    engine.ledger().versions_after(Seq(0), 10).map(drop)
 }
 
 fn consents(engine: &Engine) -> Result<(), StoreError> {
@@ -57,15 +57,15 @@ fn consents(engine: &Engine) -> Result<(), StoreError> {
 }
 
 fn patients(engine: &Engine) -> Result<(), StoreError> {
-    engine.patient(FIRST).map(drop)
+    engine.patients().newest(FIRST).map(drop)
 }
 
 /// What a backup reads.
 fn backed_up(engine: &Engine) -> Result<(), StoreError> {
-    let moment = engine.moment()?;
+    let moment = engine.ledger().moment()?;
     let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0), moment.until)?;
-    check.changes(&engine.copy_changes(Seq(0), moment.until)?.bytes)?;
-    check.patients(&engine.copy_patients(0, moment.patients_until)?.bytes)
+    check.changes(&engine.ledger().copy_changes(Seq(0), moment.until)?.bytes)?;
+    check.patients(&engine.ledger().copy_patients(0, moment.patients_until)?.bytes)
 }
 
 #[track_caller]
@@ -170,9 +170,9 @@ fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_r
     fixture.create(State::Draft, "Patient/1");
     fixture.create(State::Draft, "Patient/1");
     fixture.patients([super::patients::patient(1, &[]), super::patients::patient(2, &[])]);
-    let moment = fixture.engine.moment().unwrap();
-    let whole = fixture.engine.copy_changes(Seq(0), Seq(2)).unwrap().bytes;
-    let whole_patients = fixture.engine.copy_patients(0, 2).unwrap().bytes;
+    let moment = fixture.engine.ledger().moment().unwrap();
+    let whole = fixture.engine.ledger().copy_changes(Seq(0), Seq(2)).unwrap().bytes;
+    let whole_patients = fixture.engine.ledger().copy_patients(0, 2).unwrap().bytes;
     let expect = |what: &str, changes: &[u8], patients: &[u8], is_whole: bool| {
         let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0), Seq(2)).unwrap();
         let checked = check.changes(changes).and_then(|()| check.patients(patients));
@@ -218,10 +218,10 @@ fn a_patient_that_cannot_be_read_and_an_id_that_none_can_have_are_damage_and_no_
     });
     set_meta(&file, "next-patient-id", &u64::MAX.to_le_bytes());
     let engine = Engine::open(options(&fixture.folder, &fixture.now)).unwrap();
-    expect_damaged("read", engine.patient(FIRST).map(drop));
+    expect_damaged("read", engine.patients().newest(FIRST).map(drop));
     let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
     assert!(verified.problems.iter().any(|problem| problem.part == "patient"), "{:?}", verified.problems);
     let write = super::patients::patient(None, &[]);
-    assert!(engine.import_patients(vec![write]).blocking_recv().unwrap().is_err());
+    assert!(engine.append(PatientWrites { writes: vec![write], waits: true }).blocking_recv().unwrap().is_err());
     engine.close();
 }

@@ -23,7 +23,7 @@ struct Content {
 
 fn content_of(fixture: &Fixture) -> Content {
     let engine = &fixture.engine;
-    let versions = engine.export(Seq(0), 1_000).unwrap().into_iter();
+    let versions = engine.ledger().versions_after(Seq(0), 1_000).unwrap().into_iter();
     let by_state = |state| {
         let in_state = Filter::Class(ClassTest::State(state));
         fixture.find(in_state).0
@@ -32,13 +32,18 @@ fn content_of(fixture: &Fixture) -> Content {
         versions: versions
             .map(|(seq, stored)| (seq.0, stored.id.get(), stored.version.get(), stored.resource))
             .collect(),
-        patients: (engine.patient_changes(0, 1_000).unwrap().into_iter())
+        patients: (engine.patients().changes(0, 1_000).unwrap().into_iter())
             .map(|(number, id, version)| (number, id.get(), version.get()))
             .collect(),
         found: fixture.find(Filter::Term(about("Patient/3"))),
         totals: State::ALL.into_iter().map(by_state).collect(),
         consents: (1..=12)
-            .map(|id| engine.current_with_consent(Id::new(id).unwrap()).unwrap().map(|(_, consent)| consent))
+            .map(|id| {
+                engine
+                    .read(Id::new(id).unwrap(), None, |entry| Ok((entry.stored()?, entry.consent()?)))
+                    .unwrap()
+                    .map(|(_, consent)| consent)
+            })
             .collect(),
     }
 }

@@ -98,7 +98,7 @@ impl Model {
                 let content = Some((content.tail, content.row));
                 let import = ImportedVersion { id, version: Version::FIRST, stamp, state: State::Draft, content };
                 let batch = fixture.engine.prepare_import(vec![import]);
-                fixture.engine.import(batch).blocking_recv().unwrap().unwrap();
+                fixture.engine.append(batch).blocking_recv().unwrap().unwrap();
                 let (version, state, consent) = (Version::FIRST, State::Draft, Consent::default());
                 self.made(&AcknowledgedChange { id, version, stamp, state, changed: true, consent });
                 self.authors.insert(id.get(), by);
@@ -210,7 +210,10 @@ fn every_reader_sees_one_moment_while_consent_changes() {
             scope.spawn(move || {
                 let search = |filter| {
                     let sort = vec![Sort { key: SortKey::LastUpdated, descending: true }];
-                    engine.search(&EngineQuery { filter, sort, page: 1, count: 100 }).unwrap()
+                    engine
+                        .plan(EngineQuery { filter, sort, page: 1, count: 100 })
+                        .and_then(|planned| planned.run())
+                        .unwrap()
                 };
                 let mut seen = Seq(0);
                 while !stop.load(Ordering::Acquire) {
@@ -231,7 +234,8 @@ fn every_reader_sees_one_moment_while_consent_changes() {
                     };
                     assert!(of_patient(true) <= CERTIFICATES / 3 && of_patient(false) <= CERTIFICATES / 3);
                     let id = ids[(reader + seen.0 as usize) % ids.len()];
-                    let (stored, consent) = engine.current_with_consent(id).unwrap().unwrap();
+                    let (stored, consent) =
+                        engine.read(id, None, |entry| Ok((entry.stored()?, entry.consent()?))).unwrap().unwrap();
                     assert!(stored.version.get() == 2 && [CLOSED, Consent::default()].contains(&consent));
                     let hidden = Some(Arc::new(doctor_closed()));
                     let query = HistoryQuery { id: None, since: None, at: None, page: 1, count: 100, hidden };
@@ -249,7 +253,10 @@ fn every_reader_sees_one_moment_while_consent_changes() {
             let told = fixture.set_consent(id, consent).unwrap();
             assert!(told.changed);
             // Acknowledged, so every reader that comes now sees it.
-            assert_eq!(engine.current_with_consent(id).unwrap().unwrap().1, consent);
+            assert_eq!(
+                engine.read(id, None, |entry| Ok((entry.stored()?, entry.consent()?))).unwrap().unwrap().1,
+                consent
+            );
             assert_eq!(fixture.find(doctor_closed()).0, closed_after(toggle + 1));
             if toggle % 40 == 20 {
                 engine.index_now();

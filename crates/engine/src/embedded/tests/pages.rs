@@ -89,7 +89,7 @@ fn filled() -> Fixture {
 
 /// All versions, by id and number, and the seq that made each.
 fn versions(engine: &Engine) -> BTreeMap<(u64, u32), (State, Vec<u8>)> {
-    let stored = engine.export(Seq(0), usize::MAX).unwrap().into_iter().map(|(_, stored)| stored);
+    let stored = engine.ledger().versions_after(Seq(0), usize::MAX).unwrap().into_iter().map(|(_, stored)| stored);
     stored.map(|stored| ((stored.id.get(), stored.version.get()), (stored.state, stored.resource))).collect()
 }
 
@@ -158,7 +158,7 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
                         > findings.problems.len() as u64 + findings.problems_untold
                         || found.problems != findings.problems;
                     for id in 1..=150 {
-                        if let Err(error) = engine.current(Id::new(id).unwrap()) {
+                        if let Err(error) = engine.read(Id::new(id).unwrap(), None, |entry| entry.stored()) {
                             assert!(matches!(error, StoreError::Damaged(_)), "{what}: {error}");
                             assert!(is_reported, "{what}: a read fails, and the check found nothing");
                         }
@@ -237,7 +237,7 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
         .unwrap()
         .write_all_at(&after[leaves[1]..][..PAGE_BYTES], leaves[1] as u64)
         .unwrap();
-    let read = |id: u64| engine.current(Id::new(id).unwrap());
+    let read = |id: u64| engine.read(Id::new(id).unwrap(), None, |entry| entry.stored());
     let failed: Vec<u64> = (1..=150).filter(|id| matches!(read(*id), Err(StoreError::Damaged(_)))).collect();
     assert!(!failed.is_empty() && failed.len() < 100, "{failed:?}");
     let good = (1..=150).filter(|id| !failed.contains(id)).collect::<Vec<_>>();
@@ -246,7 +246,7 @@ fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
     let update = |id: u64| {
         let content = content(Trigger::Update, State::Draft, "Patient/1");
         let id = Id::new(id).unwrap();
-        engine.write(Write::Update { id, content, if_match: None, base: None, rows: None }).blocking_recv().unwrap()
+        engine.append(Write::Update { id, content, if_match: None, base: None, rows: None }).blocking_recv().unwrap()
     };
     assert!(matches!(update(failed[0]), Err(RefusedChange::Store(_))), "a write that meets the page is refused");
     assert_eq!(engine.seq(), before);
@@ -316,8 +316,8 @@ fn what_is_not_found_because_of_a_damaged_key_is_damage() {
         let absent = Id::new(9_999).unwrap();
         let engine = Engine::open(without_cache).unwrap();
         let read = |id: Id| match table {
-            "version" => engine.current(id).map(|found| found.is_some()),
-            _ => engine.patient(id).map(|found| found.is_some()),
+            "version" => engine.read(id, None, |entry| entry.stored()).map(|found| found.is_some()),
+            _ => engine.patients().newest(id).map(|found| found.is_some()),
         };
         write_at(&path, &[key[2] ^ 1], at + 2);
         let told = read(id).expect_err(table).to_string();
@@ -380,7 +380,7 @@ fn a_commit_that_meets_damage_refuses_writes_until_the_page_is_whole_again() {
         let engine = Engine::open(EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) }).unwrap();
         let create = || {
             let content = content(Trigger::Create, State::Draft, "Patient/1");
-            engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
+            engine.append(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
         };
         let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(&[0xFF; 512], (page * PAGE_BYTES + place) as u64).unwrap();
@@ -422,6 +422,6 @@ fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
     fixture.engine.close();
     store::tampered::edit_version(&path, written.id, written.version, |record| record[16] ^= 1);
     let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
-    let exported = engine.export(Seq(0), 10).map(|found| found.len());
+    let exported = engine.ledger().versions_after(Seq(0), 10).map(|found| found.len());
     assert!(matches!(&exported, Err(StoreError::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
 }

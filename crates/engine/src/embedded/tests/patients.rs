@@ -41,20 +41,20 @@ fn born(number: u64, first: i32, last: i32) -> PatientWrite {
 
 impl Fixture {
     pub(super) fn patients(&self, writes: impl Into<Vec<PatientWrite>>) -> Vec<PatientWritten> {
-        self.engine.write_patients(writes.into()).blocking_recv().unwrap().unwrap()
+        self.engine.append(PatientWrites { writes: writes.into(), waits: false }).blocking_recv().unwrap().unwrap()
     }
 
     fn with(&self, value: &str) -> Vec<(String, u64)> {
-        let found = self.engine.patients_with(value).unwrap();
+        let found = self.engine.patients().with(value).unwrap();
         found.into_iter().map(|(system, id)| (system, id.get())).collect()
     }
 
     fn tied(&self, number: u64) -> Vec<u64> {
-        self.engine.linked_patients(id(number)).iter().map(|id| id.get()).collect()
+        self.engine.patients().linked(id(number)).iter().map(|id| id.get()).collect()
     }
 
     fn born(&self, from: i32, to: i32) -> Vec<u64> {
-        let lines = self.engine.patients_born(from, to, 100).unwrap().unwrap();
+        let lines = self.engine.patients().born(from, to, 100).unwrap().unwrap();
         lines.into_iter().map(|line| line.id.get()).collect()
     }
 }
@@ -63,12 +63,12 @@ impl Fixture {
 fn a_folder_without_patients_finds_nobody() {
     let fixture = Fixture::new();
     let engine = &fixture.engine;
-    assert_eq!(engine.patient(id(1)).unwrap(), None);
-    assert_eq!(engine.patient_facts(id(1)).unwrap(), None);
-    assert_eq!(engine.patient_version(id(1), Version::FIRST).unwrap(), None);
-    assert_eq!(engine.patient_versions(id(1)).unwrap(), []);
-    assert_eq!(engine.patients_all(0).unwrap(), Some(vec![]));
-    assert_eq!(engine.patient_count().unwrap(), 0);
+    assert_eq!(engine.patients().newest(id(1)).unwrap(), None);
+    assert_eq!(engine.patients().facts(id(1)).unwrap(), None);
+    assert_eq!(engine.patients().version(id(1), Version::FIRST).unwrap(), None);
+    assert_eq!(engine.patients().versions(id(1)).unwrap(), []);
+    assert_eq!(engine.patients().all(0).unwrap(), Some(vec![]));
+    assert_eq!(engine.patients().count().unwrap(), 0);
     assert_eq!((fixture.with("1"), fixture.tied(1), fixture.born(i32::MIN, i32::MAX)), (vec![], vec![], vec![]));
     assert_eq!(fixture.patients([]), []);
 }
@@ -77,7 +77,7 @@ fn a_folder_without_patients_finds_nobody() {
 fn every_version_of_a_patient_is_one_change_and_refused_or_identical_ones_are_none() {
     let mut fixture = Fixture::new();
     assert_eq!(
-        (fixture.engine.last_patient_change().unwrap(), fixture.engine.patient_changes(0, 9).unwrap()),
+        (fixture.engine.patients().last_change().unwrap(), fixture.engine.patients().changes(0, 9).unwrap()),
         (0, vec![])
     );
     let (first, second) = (patient(200, &[(NI, "1")]), patient(200, &[(NI, "2")]));
@@ -88,12 +88,12 @@ fn every_version_of_a_patient_is_one_change_and_refused_or_identical_ones_are_no
     let all = [(1, 200, 1), (2, 7, 1), (3, 200, 2), (4, 7, 2), (5, 201, 1)];
     for _ in 0..2 {
         let changes = |after, max| -> Vec<(u64, u64, u32)> {
-            let found = fixture.engine.patient_changes(after, max).unwrap();
+            let found = fixture.engine.patients().changes(after, max).unwrap();
             found.into_iter().map(|(number, id, version)| (number, id.get(), version.get())).collect()
         };
         assert_eq!(changes(0, 9), all);
         assert_eq!((changes(1, 2), changes(5, 9), changes(u64::MAX, 9)), (all[1..3].to_vec(), vec![], vec![]));
-        assert_eq!(fixture.engine.last_patient_change().unwrap(), 5);
+        assert_eq!(fixture.engine.patients().last_change().unwrap(), 5);
         fixture.reopen();
     }
 }
@@ -111,15 +111,15 @@ fn a_patient_keeps_its_versions_and_the_same_content_makes_none() {
     );
     fixture.reopen();
     let engine = &fixture.engine;
-    let versions = engine.patient_versions(id(200)).unwrap();
+    let versions = engine.patients().versions(id(200)).unwrap();
     assert_eq!(versions.iter().map(|patient| patient.version).collect::<Vec<_>>(), [two, one]);
     assert_eq!(versions.iter().map(|patient| &patient.facts).collect::<Vec<_>>(), [&second.facts, &first.facts]);
     assert!(versions[0].stamp.milliseconds > versions[1].stamp.milliseconds);
-    assert_eq!(engine.patient(id(200)).unwrap().as_ref(), Some(&versions[0]));
-    assert_eq!(engine.patient_version(id(200), one).unwrap().as_ref(), Some(&versions[1]));
-    assert_eq!(engine.patient_version(id(200), version(3)).unwrap(), None);
-    assert_eq!(engine.patient_facts(id(200)).unwrap(), Some((two, second.facts.clone())));
-    assert_eq!(engine.patient(id(199)).unwrap(), None);
+    assert_eq!(engine.patients().newest(id(200)).unwrap().as_ref(), Some(&versions[0]));
+    assert_eq!(engine.patients().version(id(200), one).unwrap().as_ref(), Some(&versions[1]));
+    assert_eq!(engine.patients().version(id(200), version(3)).unwrap(), None);
+    assert_eq!(engine.patients().facts(id(200)).unwrap(), Some((two, second.facts.clone())));
+    assert_eq!(engine.patients().newest(id(199)).unwrap(), None);
     let resource = String::from_utf8(versions[0].resource.clone()).unwrap();
     assert!(
         resource.starts_with(r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"2","lastUpdated":""#),
@@ -133,7 +133,7 @@ fn a_stamp_is_not_earlier_than_the_one_before_when_the_clock_goes_back() {
     let fixture = Fixture::new();
     fixture.patients([patient(1, &[(NI, "1")])]);
     let stamp = |version_number| {
-        fixture.engine.patient_version(id(1), version(version_number)).unwrap().unwrap().stamp.milliseconds
+        fixture.engine.patients().version(id(1), version(version_number)).unwrap().unwrap().stamp.milliseconds
     };
     fixture.now.fetch_sub(30_000, Ordering::Relaxed);
     fixture.patients([patient(1, &[(NI, "2")])]);
@@ -156,7 +156,7 @@ fn an_identifier_finds_whoever_has_it_now() {
     assert_eq!(fixture.with("7"), [(NI.to_owned(), 2), (NI.to_owned(), 3)]);
     assert_eq!(fixture.with("9"), [(NI.to_owned(), 1)]);
     assert_eq!((fixture.with("8"), fixture.with("77"), fixture.with("")), (vec![], vec![], vec![]));
-    assert_eq!(fixture.engine.patient_count().unwrap(), 4);
+    assert_eq!(fixture.engine.patients().count().unwrap(), 4);
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn a_birth_date_is_found_by_every_day_it_can_mean() {
     assert_eq!(fixture.born(366, i32::MAX), [] as [u64; 0]);
     assert_eq!(fixture.born(i32::MIN, 89), [5, 2]);
     assert_eq!(fixture.born(9, 8), [] as [u64; 0]);
-    assert_eq!(fixture.engine.patients_born(0, 365, 2).unwrap(), None);
-    assert_eq!(fixture.engine.patients_all(4).unwrap(), None);
+    assert_eq!(fixture.engine.patients().born(0, 365, 2).unwrap(), None);
+    assert_eq!(fixture.engine.patients().all(4).unwrap(), None);
     let mut later = born(1, 500, 500);
     (later.facts.is_active, later.facts.is_deceased) = (false, true);
     fixture.patients([as_said(later)]);
     assert_eq!(fixture.born(100, 100), [2, 3]);
-    let all = fixture.engine.patients_all(5).unwrap().unwrap();
+    let all = fixture.engine.patients().all(5).unwrap().unwrap();
     assert_eq!(all.iter().map(|line| line.id.get()).collect::<Vec<_>>(), [4, 5, 2, 3, 1]);
     assert_eq!((all[0].born, all[0].is_active, all[0].is_deceased), (None, true, false));
-    let newest = fixture.engine.patient(id(1)).unwrap().unwrap();
+    let newest = fixture.engine.patients().newest(id(1)).unwrap().unwrap();
     assert_eq!((all[4].born, all[4].is_active, all[4].is_deceased), (Some((500, 500)), false, true));
     assert_eq!(all[4].milliseconds, newest.stamp.milliseconds);
 }
@@ -261,13 +261,15 @@ fn links_that_were_stored_after_all_are_taken_in() {
 fn patients_and_certificates_share_a_batch_and_a_folder_but_no_ids() {
     let mut fixture = Fixture::new();
     let certificate = fixture.create(State::Draft, "Patient/1");
-    let answers: Vec<_> = (0..50).map(|_| fixture.engine.write_patients(vec![patient(None, &[(NI, "1")])])).collect();
+    let answers: Vec<_> = (0..50)
+        .map(|_| fixture.engine.append(PatientWrites { writes: vec![patient(None, &[(NI, "1")])], waits: false }))
+        .collect();
     let second = fixture.create(State::Draft, "Patient/1");
     let ids: Vec<_> = answers.into_iter().map(|answer| answer.blocking_recv().unwrap().unwrap()).collect();
     assert_eq!(ids.last().unwrap(), &[PatientWritten::Stored(id(50), version(1))]);
     assert_eq!((certificate.id, second.id), (id(1), id(2)));
     fixture.reopen();
-    assert_eq!(fixture.engine.patient_count().unwrap(), 50);
+    assert_eq!(fixture.engine.patients().count().unwrap(), 50);
     assert_eq!(fixture.find(Filter::All(vec![])).0, 2);
 }
 
@@ -280,14 +282,17 @@ fn a_damaged_patient_is_told_and_the_others_are_not_touched() {
     let told = |error: StoreError| {
         assert!(matches!(&error, StoreError::Damaged(what) if what.contains("Patient/1")), "{error}");
     };
-    told(engine.patient(id(1)).unwrap_err());
-    told(engine.patient_facts(id(1)).unwrap_err());
-    told(engine.patient_versions(id(1)).unwrap_err());
-    assert_eq!(engine.patient(id(2)).unwrap().unwrap().facts.identifiers[0].1, "2");
+    told(engine.patients().newest(id(1)).unwrap_err());
+    told(engine.patients().facts(id(1)).unwrap_err());
+    told(engine.patients().versions(id(1)).unwrap_err());
+    assert_eq!(engine.patients().newest(id(2)).unwrap().unwrap().facts.identifiers[0].1, "2");
     // What cannot be read is not written over, and nothing of its batch is stored.
-    let refused = engine.write_patients(vec![patient(3, &[]), patient(1, &[])]).blocking_recv().unwrap();
+    let refused = engine
+        .append(PatientWrites { writes: vec![patient(3, &[]), patient(1, &[])], waits: false })
+        .blocking_recv()
+        .unwrap();
     assert!(matches!(refused, Err(RefusedChange::Store(_))), "{refused:?}");
-    assert_eq!(engine.patient(id(3)).unwrap(), None);
+    assert_eq!(engine.patients().newest(id(3)).unwrap(), None);
     assert_eq!(fixture.patients([patient(None, &[])]), [PatientWritten::Stored(id(3), version(1))]);
 }
 
@@ -295,7 +300,10 @@ fn a_damaged_patient_is_told_and_the_others_are_not_touched() {
 fn a_closed_engine_takes_no_patients() {
     let fixture = Fixture::new();
     fixture.engine.close();
-    for answer in [fixture.engine.write_patients(vec![]), fixture.engine.import_patients(vec![])] {
+    for answer in [
+        fixture.engine.append(PatientWrites { writes: vec![], waits: false }),
+        fixture.engine.append(PatientWrites { writes: vec![], waits: true }),
+    ] {
         assert!(matches!(answer.blocking_recv().unwrap(), Err(RefusedChange::Closed)));
     }
 }

@@ -215,7 +215,7 @@ fn play(fixture: &mut Fixture, steps: Vec<Step>) -> Rows {
             content: row.clone().map(|row| (b"}}".to_vec(), row)),
         };
         let imported =
-            fixture.engine.import(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
+            fixture.engine.append(fixture.engine.prepare_import(vec![import])).blocking_recv().unwrap().unwrap();
         assert_eq!(imported, [Imported::Stored]);
         last.insert(id, (version, time, row.is_none()));
         match row {
@@ -318,7 +318,7 @@ proptest! {
                 let hits: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
                 prop_assert_eq!((page.total, &hits), (found.len() as u64, &expected), "way {} of {:?}", way, query);
             }
-            let page = fixture.engine.search(&query).unwrap();
+            let page = fixture.engine.plan(query).and_then(|planned| planned.run()).unwrap();
             prop_assert_eq!(page.total, found.len() as u64);
         }
     }

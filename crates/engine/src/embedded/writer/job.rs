@@ -6,10 +6,12 @@ use tokio::sync::oneshot;
 
 use crate::embedded::store::StoreError;
 use crate::embedded::store::record::RecordDraft;
-use crate::embedded::{AcknowledgedChange, Imported, ImportedVersion, RefusedChange, Write};
-use crate::{ClockDecision, ListChange, PatientWrite, PatientWritten};
+use crate::{
+    AcknowledgedChange, ClockDecision, Imported, ImportedVersion, ListChange, PatientWrite, PatientWritten,
+    RefusedChange, Write,
+};
 
-pub(super) type AnswerSender<T> = oneshot::Sender<Result<T, RefusedChange>>;
+pub(crate) type AnswerSender<T> = oneshot::Sender<Result<T, RefusedChange>>;
 
 /// A write with its compressed body.
 pub(crate) struct Prepared {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use redb::backends::FileBackend;
@@ -88,7 +89,10 @@ impl Site for StoreFolder {
 
     fn prove_room(&self, path: &Path) -> io::Result<()> {
         let probe = path.with_extension("room");
-        let written = File::create(&probe).and_then(|mut file| {
+        // A link that others left there is removed, and not followed.
+        drop(fs::remove_file(&probe));
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&probe);
+        let written = made.and_then(|mut file| {
             file.write_all(&vec![0; STORE_ROOM_BYTES])?;
             file.sync_all()
         });

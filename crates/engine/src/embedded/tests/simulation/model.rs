@@ -341,7 +341,7 @@ impl Model {
             let id = Id::new(id).unwrap();
             for number in 1..=made.len() as u32 + 1 {
                 let version = Version::new(number).unwrap();
-                let stored = engine.version(id, version).map_err(told)?;
+                let stored = engine.read(id, Some(version), |entry| entry.stored()).map_err(told)?;
                 let stored = stored.map(|stored| (stored.state, stored.stamp.milliseconds, stored.resource));
                 let expected = made.get(number as usize - 1).map(|made| {
                     let mut resource = Vec::new();
@@ -354,7 +354,11 @@ impl Model {
                 same(&format!("version {number} of {id}"), &stored, &expected)?;
             }
             same("consent", &reader.consent(id).map_err(told)?, &self.consent(id.get()))?;
-            same("standing", &engine.current_row(id).map_err(told)?, &self.standing(id.get()))?;
+            same(
+                "standing",
+                &engine.read(id, None, |entry| entry.standing()).map_err(told)?,
+                &self.standing(id.get()),
+            )?;
         }
         self.compare_time(&reader)?;
         let lists = engine.lists().map_err(told)?;
@@ -371,10 +375,10 @@ impl Model {
     }
 
     fn compare_patients(&self, engine: &Engine) -> Result<(), String> {
-        same("patients", &engine.patient_count().map_err(told)?, &(self.patients.len() as u64))?;
+        same("patients", &engine.patients().count().map_err(told)?, &(self.patients.len() as u64))?;
         for (id, made) in &self.patients {
             let id = Id::new(*id).unwrap();
-            let stored = engine.patient_versions(id).map_err(told)?;
+            let stored = engine.patients().versions(id).map_err(told)?;
             let stored = stored.iter().rev().map(|stored| (stored.stamp.milliseconds, &stored.facts, &stored.resource));
             let stored: Vec<_> = stored
                 .map(|(at, facts, resource)| {
@@ -387,7 +391,7 @@ impl Model {
         }
         for number in 0..5 {
             let (system, value) = identifier(number);
-            let found = engine.patients_with(&value).map_err(told)?;
+            let found = engine.patients().with(&value).map_err(told)?;
             let has = |(id, made): (&u64, &Vec<MadePatient>)| {
                 (made.last()?.1 == number).then(|| (system.clone(), Id::new(*id).unwrap()))
             };
@@ -431,7 +435,7 @@ impl Model {
     /// In what the counters and links in memory are not those of a recount.
     pub(crate) fn miscounted(&self, engine: &Engine) -> Option<String> {
         for id in self.patients.keys() {
-            let tied = engine.linked_patients(Id::new(*id).unwrap());
+            let tied = engine.patients().linked(Id::new(*id).unwrap());
             let tied: BTreeSet<u64> = tied.iter().map(|id| id.get()).collect();
             if tied != self.tied(*id) {
                 return Some(format!("{tied:?} are tied to patient {id}, not {:?}", self.tied(*id)));

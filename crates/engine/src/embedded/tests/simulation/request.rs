@@ -216,15 +216,17 @@ impl Request {
         match self {
             Request::Import { versions } => {
                 let versions = versions.iter().map(Foreign::import).collect();
-                Waiting::Imported(engine.import(engine.prepare_import(versions)))
+                Waiting::Imported(engine.append(engine.prepare_import(versions)))
             }
             Request::List { at, url, puts } => {
                 let change = if *puts { ListChange::Put(list(*at, *url)) } else { ListChange::Remove(list_key(*url)) };
-                Waiting::Listed(engine.change_lists(vec![change]))
+                Waiting::Listed(engine.append(vec![change]))
             }
-            Request::Patients { .. } => Waiting::Patients(engine.write_patients(self.patients())),
-            Request::Clock(decision) => Waiting::Decided(engine.decide_clock(*decision)),
-            _ => Waiting::Written(engine.write(self.write().expect("all others change a certificate"))),
+            Request::Patients { .. } => {
+                Waiting::Patients(engine.append(PatientWrites { writes: self.patients(), waits: false }))
+            }
+            Request::Clock(decision) => Waiting::Decided(engine.append(*decision)),
+            _ => Waiting::Written(engine.append(self.write().expect("all others change a certificate"))),
         }
     }
 }

@@ -1,0 +1,125 @@
+//! What happened, in its order: for exports, for copies, and for the audit trail.
+
+use super::Engine;
+use super::store::record::VersionRecord;
+use super::store::{self, ChangeKind, ChangeRow, StoreError, StoreReader, copy};
+use crate::{CommittedChange, KeptTime, LogPiece, StoreMoment, StoredVersion};
+use certificate::{Seq, Version};
+
+/// All changes of an engine's store in the order they were made.
+#[derive(Clone, Copy)]
+pub struct Ledger<'e>(&'e Engine);
+
+impl Engine {
+    /// What happened, to be read in its order.
+    pub fn ledger(&self) -> Ledger<'_> {
+        Ledger(self)
+    }
+}
+
+impl Ledger<'_> {
+    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
+    pub fn versions_after(&self, after: Seq, max: usize) -> Result<Vec<(Seq, StoredVersion)>, StoreError> {
+        let read = |reader: &StoreReader,
+                    change: store::ChangeRow,
+                    version: Version|
+         -> Result<(Seq, StoredVersion), StoreError> {
+            let found = reader.version(change.id, version, |bytes| {
+                let seq = VersionRecord::read(bytes)?.seq;
+                self.0.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
+            })?;
+            match found.transpose()? {
+                Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
+                    Ok((seq, stored))
+                }
+                _ => Err(StoreError::Damaged(format!(
+                    "change {} has not version {version} of Composition/{}, or another time than it",
+                    change.seq, change.id
+                ))),
+            }
+        };
+        self.0.reading(|reader| {
+            let (mut at, mut found) = (after, Vec::new());
+            // Changes of consent are no versions; none at all means the end to whoever asks.
+            while found.is_empty() {
+                let changes = reader.changes_after(at, max)?;
+                let Some(last) = changes.last() else { break };
+                at = last.seq;
+                for change in changes {
+                    if let Some(version) = change.version() {
+                        found.push(read(reader, change, version)?);
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.
+    pub fn changes_after(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
+        self.0.shared.committed_after(after, max)
+    }
+
+    /// The newest moment, read in one short transaction.
+    pub fn moment(&self) -> Result<StoreMoment, StoreError> {
+        self.0.reading(|reader| {
+            let names =
+                self.0.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
+            let position = reader.position()?;
+            let since_1970 = |stamp: i64| (stamp > i64::MIN).then_some(stamp);
+            Ok(StoreMoment {
+                store: reader.meta_text("store")?,
+                epoch: reader.meta_text("epoch")?,
+                names: names.collect::<Result<_, StoreError>>()?,
+                until: position.seq,
+                last_change: named(reader, position.seq)?,
+                patients_until: reader.last_patient_change()?,
+                next_id: position.next_id.get(),
+                next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
+                dictionaries: reader.dictionaries()?,
+                lists: reader.lists()?,
+                time: KeptTime {
+                    newest: since_1970(position.milliseconds),
+                    accepted: since_1970(reader.clock_accepted()?),
+                    resets: reader.clock_resets()?,
+                },
+                purpose: reader.purpose()?,
+                audit_head: reader.audit_head()?,
+            })
+        })
+    }
+
+    /// Which change has a number, as [`StoreMoment::last_change`] tells it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn change_named(&self, seq: Seq) -> Result<Option<String>, StoreError> {
+        self.0.reading(|reader| named(reader, seq))
+    }
+
+    /// Copies changes after one and up to another, as many as a piece holds; none when there is nothing between the two.
+    ///
+    /// # Errors
+    /// A change, or what it made, is missing or cannot be read.
+    pub fn copy_changes(&self, after: Seq, until: Seq) -> Result<LogPiece, StoreError> {
+        self.0.shared.heed(copy::changes(&self.0.shared.store, after.0, until.0))
+    }
+
+    /// As [`copy_changes`](Self::copy_changes), of the versions of patients.
+    pub fn copy_patients(&self, after: u64, until: u64) -> Result<LogPiece, StoreError> {
+        self.0.shared.heed(copy::patients(&self.0.shared.store, after, until))
+    }
+}
+
+/// Which change has a number, as [`StoreMoment::last_change`] tells it.
+fn named(reader: &StoreReader, seq: Seq) -> Result<Option<String>, StoreError> {
+    let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
+    let found = reader.changes_after(Seq(before), 1)?.pop().filter(|change| change.seq == seq);
+    Ok(found.map(|ChangeRow { id, what, milliseconds, running, .. }| {
+        let what = match what {
+            ChangeKind::Version(version) => format!("version-{version}"),
+            ChangeKind::Consent(number) => format!("consent-{number}"),
+        };
+        format!("{id}/{what}/{milliseconds}/{running}")
+    }))
+}
