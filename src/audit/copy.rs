@@ -7,11 +7,11 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::course::StoreCourse;
 use super::disk::Name;
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
+use super::timeline::StoreTimeline;
 use super::trail::TrailFiles;
 use super::{AuditAction, ChainHead, Number, encoding};
 use journal::disk::sync_folder;
@@ -108,7 +108,7 @@ pub struct CopiedTrail {
     /// The first event that a file goes on from, and the newest.
     span: Option<(Number, Number)>,
     /// Whether the store was set back.
-    course: StoreCourse,
+    timeline: StoreTimeline,
     problems: Vec<String>,
 }
 
@@ -140,8 +140,8 @@ impl CopiedTrail {
                 self.problem(&name.to_string(), &problem);
             }
         }
-        if let Some(problem) = self.course.set_back.take() {
-            self.problems.push(problem);
+        if let Some(problem) = self.timeline.problem() {
+            self.problem("audit", &problem);
         }
         // Where events cannot be read it is not known whether one of them is that of a head.
         let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
@@ -209,7 +209,7 @@ impl CopiedTrail {
                     self.meet(ChainHead { number: reached.0, hash: reached.1 });
                     match encoding::read(record.payload) {
                         Ok(event) if event.action == AuditAction::AuditRetention => self.removals.extend(event.note),
-                        Ok(event) => self.course.event(name, record.number, event),
+                        Ok(event) => self.timeline.event(record.number, event),
                         Err(_) => {}
                     }
                 }

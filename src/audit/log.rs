@@ -7,11 +7,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::copy::FileOf;
-use super::course::{SET_BACK, TELLING};
 use super::disk::folder;
 use super::head::{ChainHead, Number};
 use super::index::{self, Indexes, Subjects};
 use super::opening;
+use super::timeline::StoreTimeline;
 use journal::disk::{Disk, SystemDisk};
 
 use super::search::EventSearch;
@@ -304,7 +304,7 @@ impl AuditTrail {
         if self.shared.indexes.begin(subjects) {
             let shared = self.shared.clone();
             let keep = move || {
-                look_for_course(&shared);
+                tell_set_back(&shared);
                 index::keep(&shared);
             };
             let spawned = thread::Builder::new().name("hcert-audit-index".into()).spawn(keep);
@@ -329,22 +329,18 @@ impl AuditTrail {
 }
 
 /// Tells again that the store was set back, until somebody has accepted it.
-fn look_for_course(shared: &TrailShared) {
+fn tell_set_back(shared: &TrailShared) {
     let Ok(trail) = TrailFiles::list(&shared.folder) else { return };
-    let wanted = EventFilter { actions: vec![TELLING.to_vec()], ..EventFilter::default() };
+    let wanted = EventFilter { actions: vec![StoreTimeline::ACTIONS.to_vec()], ..EventFilter::default() };
     let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };
-    let mut set_back = None;
+    let mut timeline = StoreTimeline::default();
     let looked = search.each(&mut |_, _| None, |number, event| {
-        match event.note {
-            _ if event.action == AuditAction::AuditAccept => set_back = None,
-            Some(note) if note.ends_with(SET_BACK) => set_back = Some((number, note)),
-            _ => {}
-        }
+        timeline.event(number, event);
         Ok(())
     });
     // What cannot be read is told by the next search.
-    if let (Ok(()), Some((number, note))) = (looked, set_back) {
-        shared.doubt(&format!("number {} tells that {note}", number.0));
+    if let (Ok(()), Some(problem)) = (looked, timeline.problem()) {
+        shared.doubt(&problem);
     }
 }
 

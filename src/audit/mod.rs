@@ -4,7 +4,6 @@
 //! `docs/AUDIT.md` describes the files byte by byte.
 
 mod copy;
-mod course;
 mod disk;
 pub mod encoding;
 mod event;
@@ -23,13 +22,13 @@ mod seal;
 mod search;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod trail;
 mod verify;
 mod wanted;
 mod writer;
 
 pub use copy::{CopiedTrail, FileOf, files_at_rest, is_file_name, put_back, sealed_until};
-pub use course::SET_BACK;
 pub use disk::folder;
 pub use event::{AuditAction, AuditEvent, ChangeFacts, Entity, EventAgent, From, Method, with_its_end_told};
 pub use head::{ChainHead, Hash, Number};
@@ -41,6 +40,7 @@ pub use operator::SystemUser;
 pub use read::{EventOrder, Events};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
+pub use timeline::SET_BACK;
 pub use trail::{TrailFile, TrailFiles};
 pub use verify::{TrailVerifyReport, verify, verify_with};
 pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};

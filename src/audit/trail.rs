@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::course::SET_BACK;
 use super::disk::{Name, is_index};
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
+use super::timeline::is_set_back;
 use super::{ChainHead, Number, encoding};
 use journal::record::{FilePiece, RecordWalk};
 
@@ -174,9 +174,7 @@ impl TrailFiles {
             let Some(content) = part.content(&self.folder)? else { continue };
             for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
                 let FilePiece::Record(record) = piece else { continue };
-                let is_set_back = |note: Option<String>| note.is_some_and(|note| note.ends_with(SET_BACK));
-                if record.number > head.number
-                    && encoding::read(record.payload).is_ok_and(|event| is_set_back(event.note))
+                if record.number > head.number && encoding::read(record.payload).is_ok_and(|event| is_set_back(&event))
                 {
                     return Ok(false);
                 }

@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::fs;
 use std::io;
 
-use super::course::StoreCourse;
 use super::disk::Name;
 use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
 use super::seal::{SEAL_BYTES, Seal};
+use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
 use super::{AuditAction, ChainHead, Number, encoding};
 use certificate::Seq;
@@ -98,7 +98,7 @@ struct TrailVerifier<'a> {
     /// What retentions tell.
     removals: Vec<String>,
     /// Whether the store was set back.
-    course: StoreCourse,
+    timeline: StoreTimeline,
     found: TrailVerifyReport,
 }
 
@@ -112,7 +112,7 @@ impl<'a> TrailVerifier<'a> {
             before: None,
             file_before: None,
             removals: Vec::new(),
-            course: StoreCourse::default(),
+            timeline: StoreTimeline::default(),
             found: TrailVerifyReport {
                 events: 0,
                 files: trail.parts.len(),
@@ -240,7 +240,7 @@ impl<'a> TrailVerifier<'a> {
                     let note = event.note.unwrap_or_default();
                     self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
                 } else {
-                    self.course.event(name, number, event);
+                    self.timeline.event(number, event);
                 }
             }
             Err(_) => self.problem(format!("{name}: number {} is no event", number.0)),
@@ -323,7 +323,7 @@ impl<'a> TrailVerifier<'a> {
         trail.replaced.iter().for_each(|name| self.remark(format!("{name} was given up after a failure")));
         trail.strangers.iter().for_each(|name| self.remark(format!("{name} is no file of a trail")));
         self.beginning();
-        if let Some(problem) = self.course.set_back.take() {
+        if let Some(problem) = self.timeline.problem() {
             self.problem(problem);
         }
         for (known, _) in std::mem::take(&mut self.known).into_iter().filter(|(_, is_met)| !is_met) {

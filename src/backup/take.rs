@@ -204,10 +204,14 @@ pub(super) fn fits(
         (Some(head), Some(trail)) => trail.goes_on_from(head).map_err(|error| error.to_string())?,
         (head, _) => head.is_none(),
     };
-    let last_change = engine.ledger().change_named(Seq(base.until)).map_err(words)?;
-    if !goes_on || (base.last_change.is_some() && base.last_change != last_change) {
-        let words = "the archive to go on from holds other changes than the store, which was set back by copying files; a full \
-                     backup is needed";
+    if !goes_on {
+        let words = "the archive to go on from is of another timeline: the audit trail is another than it was then, or tells that the \
+                     store was set back; a full backup is needed";
+        return Err(words.to_owned());
+    }
+    if base.last_change.is_some() && base.last_change != engine.ledger().change_named(Seq(base.until)).map_err(words)? {
+        let words = "the archive to go on from is of another timeline: it holds other changes than the store, which was set back by \
+                     copying files; a full backup is needed";
         return Err(words.to_owned());
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use base::letters::moves_text;
+use base::characters::is_control_or_bidi;
 
 /// The language of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -101,11 +101,13 @@ pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, Stri
     Ok(told)
 }
 
-/// Takes letters that move others out of all texts: what callers said of themselves must not move the reader's terminal, nor look like
-/// another line.
+/// Takes control characters and bidirectional formatting out of all texts: what callers said of themselves must not move the reader's
+/// terminal, nor look like another line.
 fn disarm(value: &mut Value) {
     match value {
-        Value::String(text) if text.contains(moves_text) => *text = text.replace(moves_text, "\u{fffd}"),
+        Value::String(text) if text.contains(is_control_or_bidi) => {
+            *text = text.replace(is_control_or_bidi, "\u{fffd}");
+        }
         Value::Array(values) => values.iter_mut().for_each(disarm),
         Value::Object(members) => members.values_mut().for_each(disarm),
         _ => {}

@@ -56,6 +56,7 @@ pub fn all(config: &Config) -> Vec<String> {
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     let of_backups =
         config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder)));
+    // What was told by name is not told once more as one of the files.
     let rest = within.clone().next().is_none().then(|| of_files("the data folder", data, passes)).flatten();
     let named = named.chain(within).chain(rest).chain(of_backups);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
@@ -122,7 +123,7 @@ fn open(what: &str, path: &Path, is_secret: bool) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     // SAFETY: it only tells a number, and cannot fail.
     let own_group = unsafe { libc::getegid() };
-    let is_given = found.uid() == 0 && found.gid() == own_group && own_group != 0 && !owner::has_rights_list(path);
+    let is_given = found.uid() == 0 && found.gid() == own_group && own_group != 0 && !owner::has_acl(path);
     let of_group = if is_given { 0 } else { 0o070 };
     let open = found.mode() & (of_group | 0o007) & if is_secret { 0o066 } else { 0o022 };
     let done = match (open & 0o044 != 0, open & 0o022 != 0) {

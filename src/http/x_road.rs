@@ -18,7 +18,7 @@ use super::settings::HttpSettings;
 use super::wanted::AnswerForm;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::interaction::HeaderText;
-use base::letters::moves_text;
+use base::characters::is_control_or_bidi;
 use base::log::{RefusalReason, shown};
 
 const ERROR: HeaderName = HeaderName::from_static("x-road-error");
@@ -84,7 +84,7 @@ pub fn token_path(settings: &HttpSettings, base_path: &str) -> String {
 /// nothing that has a meaning in paths.
 fn is_identifier(part: &str) -> bool {
     let plain = |text: &str| {
-        let allowed = |character: char| !moves_text(character) && !"/\\%:;?#\"<>".contains(character);
+        let allowed = |character: char| !is_control_or_bidi(character) && !"/\\%:;?#\"<>".contains(character);
         !matches!(text.trim(), "" | "." | "..") && text.len() <= X_ROAD_CHARACTERS_MAX && text.chars().all(allowed)
     };
     match part.contains('%') {

@@ -34,7 +34,7 @@ pub fn connect(folder: &Path, request: &CommandRequest) -> io::Result<Option<Com
         }
         Err(error) => return Err(error),
     };
-    expect_servant(folder, &stream)?;
+    expect_trusted_peer(folder, &stream)?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
     match stream.write_all(&line) {
@@ -48,7 +48,7 @@ pub fn connect(folder: &Path, request: &CommandRequest) -> io::Result<Option<Com
 ///
 /// # Errors
 /// The process at the other end runs as another user than this one, root and the folder's owner.
-fn expect_servant(folder: &Path, stream: &UnixStream) -> io::Result<()> {
+fn expect_trusted_peer(folder: &Path, stream: &UnixStream) -> io::Result<()> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the descriptor is open, and the call writes at most `bytes` bytes to `peer`, which lives through it.

@@ -1,12 +1,12 @@
 //! What every crate of hcert uses, and what knows none of them: the system log and its table of events, what is counted while the
 //! service runs, its threads, which request the present work is for, files that settings name,
-//! and letters that nobody sees.
+//! and characters that change how a text is shown.
 
 #![deny(missing_docs)]
 // Both panic when nobody reads any more.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod letters;
+pub mod characters;
 pub mod log;
 pub mod metrics;
 pub mod owner;

@@ -34,8 +34,8 @@ pub fn expect_own(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether rights are given to single users, beside the bits of the mode. `acl(5)`
-pub fn has_rights_list(path: &Path) -> bool {
+/// Whether a file has a POSIX access control list, which gives rights to single users beside the bits of its mode. `acl(5)`
+pub fn has_acl(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
     let names = [c"system.posix_acl_access", c"system.posix_acl_default"];
     // SAFETY: both texts end with a zero and live through the call, which with a size of zero writes nothing.
@@ -102,8 +102,8 @@ pub fn expect_private(folder: &Path) -> Result<(), String> {
         let mode = found.mode();
         // SAFETY: the call has no arguments, returns a number, and cannot fail.
         let is_own_group = found.gid() == unsafe { libc::getegid() };
-        // With a list of rights the bits of the group are the most that anybody on it may.
-        let others = if is_own_group && !has_rights_list(path) { 0o002 } else { 0o022 };
+        // With an access control list the bits of the group are its mask: the most that anybody on it may do.
+        let others = if is_own_group && !has_acl(path) { 0o002 } else { 0o022 };
         let is_open = mode & others != 0 && (is_folder || mode & 0o1000 == 0);
         let name = || if is_folder { "it".to_owned() } else { format!("the folder above it, {},", path.display()) };
         if is_open {

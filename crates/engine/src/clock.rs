@@ -105,9 +105,8 @@ pub struct ClockState {
     pub at: i64,
     /// The newest time stamp; none while nothing was changed.
     pub newest: Option<i64>,
-    /// The time by which data are old enough to be removed. A clock that is ahead at the start is believed for changes, since a store may
-    /// lie unused for years; for the first day it removes nothing that it would keep if the store's newest time stamp had been that of the
-    /// start. Decision 275.
+    /// The time by which the age of data is counted before they are removed, milliseconds since 1970 UTC. For the first day after a start
+    /// it goes on from what was settled before, however far the clock is ahead. Decision 275.
     pub settled: i64,
     /// Why changes are refused; nothing while they are taken.
     pub problem: Option<ClockProblem>,

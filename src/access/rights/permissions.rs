@@ -103,7 +103,7 @@ pub fn read(text: &str) -> Result<Roles, String> {
         let unknown = [
             (May::AuditRead, "audit-read", rows != RowRestriction::default()),
             (May::PatientSearch, "patient-search", rows != RowRestriction::default()),
-            (May::PatientRead, "patient-read", of_certificates && permission.may.len() == 1),
+            (May::PatientRead, "patient-read", of_certificates),
         ];
         if let Some((_, name, _)) = unknown.iter().find(|(may, _, takes)| *takes && permission.may.contains(may)) {
             return Err(format!(

@@ -6,7 +6,7 @@ use super::compact::object;
 use super::refused::RefusedToken;
 use crate::access::Identity;
 use crate::config::AccessToken;
-use base::letters::moves_text;
+use base::characters::is_control_or_bidi;
 use certificate::PersonalCode;
 use fhir::json::Json;
 
@@ -129,13 +129,13 @@ fn time(claims: &Json, name: &str) -> Result<Option<i64>, RefusedToken> {
     }
 }
 
-/// A text. An institution's code may be a number too; an empty text says nothing. What it says is shown to people, and letters
-/// that move others would forge what they see.
+/// A text. An institution's code may be a number too; an empty text says nothing. What it says is shown to people, and control
+/// characters and bidirectional formatting would forge what they see.
 fn text(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     match claim(claims, name) {
         None => Ok(None),
         Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
-        Some(Json::String(text)) if text.contains(moves_text) => Err(wrong(name)),
+        Some(Json::String(text)) if text.contains(is_control_or_bidi) => Err(wrong(name)),
         Some(Json::String(text)) => Ok(Some(text.clone().into_owned())),
         Some(Json::Number(digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(digits.to_string())),
         Some(_) => Err(wrong(name)),
@@ -154,7 +154,7 @@ fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refuse
         Json::Array(items) if items.len() <= TOKEN_VALUES_MAX => items.iter().map(Json::as_str).collect(),
         _ => None,
     };
-    let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(moves_text)));
+    let texts = texts.filter(|texts| !texts.iter().any(|text| text.contains(is_control_or_bidi)));
     let texts = texts.ok_or_else(|| wrong(name))?;
     Ok(Some(texts.into_iter().filter(|text| !text.is_empty()).collect()))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
-use base::letters::moves_text;
+use base::characters::is_control_or_bidi;
 use certificate::PersonalCode;
 use fhir::json::{self, Json};
 use fhir::outcome::Hcert;
@@ -166,7 +166,9 @@ fn word(object: &Json, name: &str) -> Result<Option<String>, WrongOrder> {
 
 fn is_word(word: &str) -> bool {
     let characters = word.chars().count();
-    (1..=TOKEN_ORDER_CHARACTERS_MAX).contains(&characters) && !word.trim().is_empty() && !word.contains(moves_text)
+    (1..=TOKEN_ORDER_CHARACTERS_MAX).contains(&characters)
+        && !word.trim().is_empty()
+        && !word.contains(is_control_or_bidi)
 }
 
 /// Puts blanks in the place of comments; `//` inside a string is none.

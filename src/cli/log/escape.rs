@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use base::letters::moves_text;
+use base::characters::is_control_or_bidi;
 
 /// Writes what may stand within the quotes of a JSON string.
 pub(super) struct InJson<'w>(pub &'w mut dyn Write);
@@ -67,7 +67,7 @@ pub(super) fn json_bytes(character: char) -> usize {
 
 /// Control characters, ends of lines and paragraphs, and marks that turn the direction of what follows.
 fn is_dangerous(character: char) -> bool {
-    moves_text(character) || character == '\u{feff}'
+    is_control_or_bidi(character) || character == '\u{feff}'
 }
 
 /// Hands out each run of harmless characters with the dangerous one behind it; none behind the last.

@@ -8,7 +8,6 @@ use tokio::sync::oneshot;
 use super::store::record::{FieldTag, RecordDraft};
 use super::writer::{AnswerSender, Job, Prepared};
 use super::{Engine, EngineShared, subject, who};
-
 use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, OVERLAY_ROWS_MAX};
 use crate::{
     AcknowledgedChange, ClockDecision, Imported, ImportedVersion, ListChange, PatientWrite, PatientWritten,

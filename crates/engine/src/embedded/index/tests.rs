@@ -372,7 +372,7 @@ fn a_list_of_files_that_names_one_elsewhere_is_not_opened() {
     IndexWriterHandle::create(&index, &origin).unwrap().0.close();
     let list = index.join(".managed.json");
     let whole = std::fs::read_to_string(&list).unwrap();
-    for name in ["../precious", "/tmp/precious", "a/b", "..", "."] {
+    for name in ["../precious", "/precious", "a/b", "..", "."] {
         std::fs::write(&list, whole.replacen('[', &format!("[\"{name}\","), 1)).unwrap();
         let refused = IndexWriterHandle::open(&index, &origin).err().map(|error| error.0);
         assert!(refused.is_some_and(|told| told.contains("outside of its folder")), "{name}");
