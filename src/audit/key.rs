@@ -52,6 +52,9 @@ impl AuditEvent {
         identifiers.into_iter().for_each(|identifier| add(&mut self.identifiers, identifier));
         organizations.into_iter().for_each(|organization| add(&mut self.organizations, organization));
         [&mut self.patients, &mut self.identifiers, &mut self.organizations].into_iter().for_each(settle);
+        if certificates.is_empty() {
+            return;
+        }
         let mut known: HashSet<Entity> = self.entities.iter().flat_map(|own| [*own, (own.0, None)]).collect();
         for entity in certificates {
             if known.insert(entity) {
@@ -59,6 +62,14 @@ impl AuditEvent {
                 self.entities.push(entity);
             }
         }
+    }
+
+    /// Keeps no more than `max` names of a kind.
+    pub fn cut(&mut self, max: usize) {
+        [&mut self.patients, &mut self.identifiers, &mut self.organizations]
+            .into_iter()
+            .for_each(|names| names.truncate(max));
+        self.entities.truncate(max);
     }
 }
 
@@ -90,13 +101,6 @@ impl NamedKeys {
     /// A certificate in whatever version.
     pub fn certificate(&mut self, id: Id) {
         self.certificates.push((id, None));
-    }
-
-    /// Keeps no more than `max` of a kind.
-    pub fn cut(&mut self, max: usize) {
-        let NamedKeys { patients, identifiers, organizations, certificates } = self;
-        [patients, identifiers, organizations].into_iter().for_each(|names| names.truncate(max));
-        certificates.truncate(max);
     }
 
     /// Persons as another event has them; no more than `max` of a kind are kept.

@@ -232,6 +232,35 @@ mod tests {
     }
 
     #[test]
+    fn single_files_are_told_where_others_may_pass_through_their_folder_or_own_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, archives) = (folder.path().join("data"), folder.path().join("archives"));
+        let mut config = Config::default();
+        (config.storage.data, config.backup.folder) = (data.clone(), Some(archives.clone()));
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for path in [&data, &data.join("audit"), &archives] {
+            fs::create_dir(path).unwrap();
+            mode(path, 0o700);
+        }
+        for file in ["data/store.redb.format-1", "data/audit/00000001.zst", "archives/hcert-x.tar"] {
+            let (path, above) = (folder.path().join(file), if file.starts_with("data") { &data } else { &archives });
+            fs::write(&path, "").unwrap();
+            mode(&path, 0o644);
+            assert_eq!(all(&config), Vec::<String>::new(), "nobody comes to {file}");
+            mode(above, 0o711);
+            let told = all(&config);
+            // The data folder itself is to be closed as well.
+            assert!(told.iter().any(|told| told.contains(file) && told.contains("can be read by")), "{file}: {told:?}");
+            mode(above, 0o700);
+            if std::os::unix::fs::chown(&path, Some(54_321), None).is_ok() {
+                let told = all(&config);
+                assert!(told.iter().any(|told| told.contains(file) && told.contains("54321")), "{file}: {told:?}");
+            }
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
     fn every_file_that_settings_name_is_looked_at() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("open");

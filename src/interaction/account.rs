@@ -90,12 +90,11 @@ impl Service {
             }
         }
         if let Some(met) = met {
-            let mut named = met.take();
-            // Nobody was told anything, and whoever likes can ask so.
-            if event.status == 401 {
-                named.cut(AUDIT_NAMED_BY_NOBODY_MAX);
-            }
-            event.name(named);
+            event.name(met.take());
+        }
+        // Nobody was told anything, and whoever likes can ask so.
+        if event.status == 401 {
+            event.cut(AUDIT_NAMED_BY_NOBODY_MAX);
         }
         self.name_by_now(&mut event);
         self.append(event)

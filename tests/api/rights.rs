@@ -5,7 +5,7 @@ use hcert::config::ChangeBy;
 use serde_json::{Value, json};
 
 use crate::body::Body;
-use crate::server::Server;
+use crate::server::{START, Server};
 use crate::told::Told;
 
 /// Author of the examples.
@@ -571,4 +571,36 @@ async fn what_a_role_finds_is_what_a_filter_over_everything_leaves() {
             assert_eq!(paged, expected, "{role} {query}");
         }
     }
+}
+
+/// What was seen: with a table of one's own, the answers to changes showed what a read hides, and rows did not hold for what is sent.
+#[tokio::test]
+async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("permissions.json");
+    let may = json!(["create", "update", "read", "suspend"]);
+    let permission = json!({"name": "clerk", "given-to": ["all"], "may": may, "rows": {"category": ["occupational"]}, "view": "employer"});
+    let groups = json!({"all": ["clerk"]});
+    let consent = json!({"doctor": [], "representative": []});
+    let text = json!({"groups": groups, "consent": consent, "permissions": [permission]}).to_string();
+    std::fs::write(&table, text).unwrap();
+    let server = Server::with(START, |config| config.access.permissions = Some(table)).await;
+    let clerk = server.token("clerk", json!({})).await;
+    let system = "https://fhir.ee/hcert/health-certificate-number";
+    let numbered =
+        || Body::example("occupational-final").with("/identifier", json!([{"system": system, "value": "N-1"}]));
+    let certificate = server.create(numbered()).await;
+    assert!(server.get(&certificate).await.expect(200).text().contains("employee-suggestions"));
+    let hides =
+        |told: &Told| !told.text().contains("employee-suggestions") && told.text().contains("occupational-employer");
+    assert!(hides(&read(&server, &certificate, &clerk).await.expect(200)));
+    let met = server.post("Composition", numbered()).header("Authorization", &clerk);
+    let met = met.header("If-None-Exist", format!("identifier={system}|N-1")).header("Prefer", "return=representation");
+    assert!(hides(&met.await.expect(200)));
+    assert!(hides(&server.suspend(&certificate).header("Authorization", &clerk).await.expect(200)));
+    let driver = server.post("Composition", Body::draft()).header("Authorization", &clerk);
+    driver.await.refused(403, &["HCERT-179"]);
+    let draft = server.create(Body::example("occupational-draft")).await;
+    let turned = server.put(&draft, Body::draft()).header("Authorization", &clerk);
+    turned.await.refused(403, &["HCERT-179"]);
 }

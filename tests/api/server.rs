@@ -173,7 +173,9 @@ impl Server {
         set_clock(&clock, &engine, milliseconds(moment));
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
-        let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
+        let table = config.access.permissions.as_ref().map(|path| std::fs::read_to_string(path).expect("a table"));
+        let permissions = Permissions::read(table.as_deref().unwrap_or(BUILT_IN), &settings.names);
+        let permissions = permissions.expect("the table can be read");
         let permissions = permissions.with_changes_by(config.access.change_by);
         let policy =
             Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };

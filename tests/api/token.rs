@@ -95,6 +95,19 @@ async fn nobody_is_let_in_without_a_token_of_the_issuer() {
     server.ask("OPTIONS", "Composition").await.expect(204);
 }
 
+/// What was seen: requests without a token that named a thousand certificates each made searches of the trail slow for good.
+#[tokio::test]
+async fn who_has_no_token_adds_few_names_to_the_trail() {
+    let server = strict().await;
+    let ids: Vec<String> = (1..=1_000).map(|id| id.to_string()).collect();
+    let asked = || server.get(&format!("Composition?_id={}", ids.join(",")));
+    for asked in [asked(), asked().header("Authorization", "Bearer x.y.z")] {
+        asked.await.expect(401);
+        let event = server.events().pop().expect("an event");
+        assert!((1..=16).contains(&event.entities.len()), "{}", event.entities.len());
+    }
+}
+
 #[tokio::test]
 async fn whoever_has_a_token_is_let_in_until_it_ends() {
     let server = strict().await;

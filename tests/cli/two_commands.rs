@@ -127,3 +127,46 @@ fn where_other_machines_can_come_the_printed_address_holds_a_secret_that_stays()
         .collect();
     assert_eq!(secrets[0], secrets[1], "a container that is started again has the same address");
 }
+
+/// What was seen: root's certificates went to the server, and into the folder, of whoever had laid a `hcert-data` in the working directory.
+#[test]
+fn a_data_folder_and_a_server_of_another_user_are_not_taken_for_ones_own() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    let place = Place::new();
+    let (data, lines) = (place.path("hcert-data"), place.corpus(3, 3));
+    place.run_with(&["import", "-"], &lines).expect(0);
+    let mode = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    // Who else may write there can leave links for what is written.
+    mode(&data, 0o777);
+    place.run_with(&["import", "-"], &lines).expect(1).says("can be written to by other users");
+    mode(&data, 0o700);
+    place.run_with(&["import", "-"], &lines).expect(0);
+    // Only root can give a folder away.
+    if chown(&data, Some(54_321), None).is_err() {
+        return;
+    }
+    place.run_with(&["import", "-"], &lines).expect(1).says("was not named");
+    place.run(&["stats"]).expect(1).says("was not named");
+    place.run_with(&["import", "-", "--data", "./hcert-data"], &lines).expect(1).says("belongs to user 54321");
+    place.run(&["stats", "--data", "./hcert-data"]).expect(0).says("the audit trail does not tell");
+    // A server of that user is asked where the folder is theirs, and not where it is ours.
+    let theirs = place.path("theirs");
+    mode(&place.path("."), 0o755);
+    fs::create_dir(&theirs).unwrap();
+    chown(&theirs, Some(54_321), Some(54_321)).unwrap();
+    let copy = place.path("hcert");
+    fs::copy(env!("CARGO_BIN_EXE_hcert"), &copy).unwrap();
+    mode(&copy, 0o755);
+    let mut command = std::process::Command::new(copy);
+    command.args(["dev", "--listen", "127.0.0.1:0", "--data"]).arg(&theirs).uid(54_321).gid(54_321);
+    command.env("HCERT__MANAGEMENT__LISTEN", "").current_dir("/");
+    let server = Process::launch(command, place.path("theirs.log"));
+    place.run(&["stats", "--data", "theirs"]).expect(0);
+    chown(&theirs, Some(0), Some(0)).unwrap();
+    place
+        .run(&["stats", "--data", "theirs"])
+        .expect(1)
+        .says("user 54321 of this machine listens in the place of the server");
+    drop(server);
+}

@@ -290,3 +290,39 @@ fn a_file_whose_header_makes_its_events_old_is_kept() {
     copied.file("00000001.zst", &bytes);
     assert!(copied.finish()[0].contains("other times"), "a copy tells it too");
 }
+
+/// What was seen: incremental archives went on from those of before the store was set back, and health forgot it at the second start.
+#[test]
+fn a_store_that_was_set_back_is_told_until_it_is_accepted_and_no_archive_of_before_is_gone_on_from() {
+    let data = tempfile::tempdir().unwrap();
+    let before = long_trail(data.path());
+    assert!(listed(data.path()).goes_on_from(before).unwrap());
+    assert!(!listed(data.path()).goes_on_from(ChainHead { hash: [7; 32], ..before }).unwrap());
+    let later = ChainHead { number: Number(before.number.0 + 1), ..before };
+    assert!(!listed(data.path()).goes_on_from(later).unwrap(), "the trail was set back with the store");
+    let started = || {
+        let mut log = open(data.path());
+        log.index(Arc::new(|_, _| None)).unwrap();
+        log
+    };
+    let note = format!("the trail knows 3 changes, the store has 2: {SET_BACK}");
+    append(&open(data.path()), &AuditEvent { note: Some(note), ..AuditEvent::new(AuditAction::Restore, NOON) });
+    for _ in 0..2 {
+        let log = started();
+        assert!(eventually("it is told", || log.damage()).contains(SET_BACK));
+    }
+    let head = open(data.path()).head();
+    append(&open(data.path()), &AuditEvent::new(AuditAction::AuditAccept, NOON));
+    assert!(!listed(data.path()).goes_on_from(before).unwrap(), "whoever accepts it does not bring the changes back");
+    assert!(listed(data.path()).goes_on_from(head).unwrap());
+    assert!(verified(data.path()).is_whole());
+    let log = started();
+    wait_for_index(data.path());
+    assert_eq!(log.damage(), None);
+}
+
+/// The thread that indexes looks for the timeline first.
+fn wait_for_index(data: &Path) {
+    let is_index = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "idx");
+    eventually("an index is made", || files(data).iter().any(|(path, _)| is_index(path)).then_some(()));
+}

@@ -86,10 +86,16 @@ fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     let mut later = one.clone();
     later.about.until = 1_000_000;
     // The same number of changes, and others: a store that was set back by copying its files went on.
-    let mut course = one.clone();
-    course.about.last_change = course.about.last_change.map(|change| change.replace("version", "consent"));
-    assert!(course.about.last_change.is_some());
-    assert!(refused(&place.engine, &course).contains("other changes"));
+    let mut other = one.clone();
+    other.about.last_change = other.about.last_change.map(|change| change.replace("version", "consent"));
+    assert!(other.about.last_change.is_some());
+    assert!(refused(&place.engine, &other).contains("other changes"));
+    let mut other = one.clone();
+    other.about.audit_head = Some(format!("1:{}", "0f".repeat(32)));
+    assert!(refused(&place.engine, &other).contains("the audit trail is another"));
+    let mut other = one.clone();
+    other.about.recipients = Some(Digest::of(b"age1"));
+    assert!(refused(&place.engine, &other).contains("encrypted to others"));
     assert!(refused(&place.engine, &later).contains("later changes"));
     assert!(!place.path("x.tar").exists());
 }
@@ -131,6 +137,14 @@ fn the_newest_whole_chain_of_a_folder_is_found() {
     assert_eq!((paths(&chain), told), (vec![three.path.as_path(), &four.path], vec![]));
     assert_eq!(paths(&find(Some(four.about.until)).unwrap().0), [&three.path, &four.path]);
     assert!(find(Some(1_000_000)).unwrap_err().contains("reaches change 1000000"));
+    // One that was taken later and knows less is of a store that was set back: it is not taken, which is said.
+    let less = place.edited("archives/hcert-less.tar", &|about| {
+        (about["at"], about["until"]) = ((four.about.at + 1).into(), (four.about.until - 1).into());
+    });
+    let (chain, told) = find(None).unwrap();
+    assert_eq!(paths(&chain), [&three.path, &four.path]);
+    assert!(told.len() == 1 && told[0].contains("knows fewer changes"), "{told:?}");
+    fs::remove_file(less).unwrap();
     // Without the one it goes on from, an archive is of no use, and those before it are taken.
     fs::remove_file(&three.path).unwrap();
     fs::write(folder.join("hcert-x.tar"), "x").unwrap();
