@@ -15,7 +15,7 @@ use super::timeline::StoreTimeline;
 use super::trail::TrailFiles;
 use super::{AuditAction, ChainHead, Number, encoding};
 use journal::disk::sync_folder;
-use journal::record::{FilePiece, RecordWalk, sha256};
+use journal::record::{FilePiece, RecordWalk, sha256, written};
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
@@ -85,8 +85,7 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
     };
     if let Some(last) = files.last_mut().filter(|last| matches!(last.name, Name::Plain(_)) && last.length.is_none()) {
         let content = fs::read(last.name.within(&last.folder)).map_err(told)?;
-        let written = content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        last.length = Some((written + ZEROS_OF_EVENTS) as u64);
+        last.length = Some((written(&content) + ZEROS_OF_EVENTS) as u64);
     }
     Ok(files)
 }

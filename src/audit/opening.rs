@@ -13,7 +13,7 @@ use super::writer::{CurrentFile, ReadyFile};
 use super::{ChainHead, Number, encoding};
 use certificate::Seq;
 use journal::disk::{Disk, DiskFile, sync_folder};
-use journal::record::{FilePiece, RecordWalk};
+use journal::record::{FilePiece, RecordWalk, written};
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
 const ROOM_BYTES: u64 = 16 * 1024;
@@ -220,7 +220,7 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> 
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = Name::Plain(file).within(&trail.folder);
-        let is_whole = fs::metadata(&path)?.len() == file_bytes && fs::read(&path)?.iter().all(|byte| *byte == 0);
+        let is_whole = fs::metadata(&path)?.len() == file_bytes && written(&fs::read(&path)?) == 0;
         if is_whole && file > current && ready.is_none() {
             ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
         } else {

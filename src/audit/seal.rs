@@ -133,14 +133,28 @@ pub(super) struct SealedBlock {
 
 /// The blocks of a sealed file, in their order.
 pub(super) fn blocks(sealed: &[u8]) -> Vec<SealedBlock> {
+    walk(sealed).0
+}
+
+/// Whether a sealed file has blocks for this many bytes, and nothing behind them.
+pub(super) fn is_filled(sealed: &[u8], content_bytes: u64) -> bool {
+    let end = walk(sealed).1;
+    (end.raw_at as u64, end.stored_at) == (content_bytes, sealed.len())
+}
+
+/// The blocks of a sealed file, and where one behind them would begin.
+fn walk(sealed: &[u8]) -> (Vec<SealedBlock>, SealedBlock) {
     let (mut block, mut found) = (SealedBlock { raw_at: 0, stored_at: SEAL_BYTES }, Vec::new());
     while let Some(head) = sealed.get(block.stored_at..).and_then(|rest| rest.first_chunk()) {
         let (raw, stored) = lengths(head);
+        if raw == 0 {
+            break;
+        }
         found.push(block);
         block.raw_at += raw;
         block.stored_at += head.len() + stored;
     }
-    found
+    (found, block)
 }
 
 /// Bytes of a block before and after compression.

@@ -9,7 +9,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::is_set_back;
 use super::{ChainHead, Number, encoding};
-use journal::record::{FilePiece, RecordWalk};
+use journal::record::{FilePiece, RecordWalk, written};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -276,7 +276,7 @@ fn later_format(start: &[u8]) -> Option<u8> {
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
-    Ok(fs::read(path)?.iter().all(|byte| *byte == 0))
+    Ok(written(&fs::read(path)?) == 0)
 }
 
 fn expanded(sealed: &[u8]) -> Vec<u8> {

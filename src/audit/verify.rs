@@ -9,12 +9,12 @@ use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
-use super::seal::{SEAL_BYTES, Seal};
+use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
 use super::{AuditAction, ChainHead, Number, encoding};
 use certificate::Seq;
-use journal::record::{FilePiece, RecordWalk, sha256};
+use journal::record::{FilePiece, RecordWalk, sha256, written};
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
 const AUDIT_PROBLEMS_MAX: usize = 100;
@@ -252,6 +252,9 @@ impl<'a> TrailVerifier<'a> {
         if sha256(stored.get(SEAL_BYTES..).unwrap_or_default()) != seal.stored {
             self.problem(format!("{name}: what is stored is not what its header says"));
         }
+        if !seal::is_filled(&stored, seal.content.0) {
+            self.problem(format!("{name}: there is something behind its last event"));
+        }
         if (content.len() as u64, sha256(content)) != seal.content {
             self.problem(format!("{name}: it does not hold what its header says"));
         }
@@ -293,7 +296,7 @@ impl<'a> TrailVerifier<'a> {
         // A file that was sealed meanwhile had been looked at by then.
         let Ok(bytes) = fs::read(part.name.within(&self.trail.folder)) else { return };
         let behind = bytes.get(length as usize..).unwrap_or_default();
-        if behind.iter().any(|byte| *byte != 0) {
+        if written(behind) > 0 {
             self.problem(format!("{}: there is something behind its last event", part.name));
         }
     }
@@ -303,7 +306,7 @@ impl<'a> TrailVerifier<'a> {
         let trail = self.trail;
         for file in &trail.spare {
             let bytes = fs::read(Name::Plain(*file).within(&trail.folder)).unwrap_or_default();
-            if bytes.iter().any(|byte| *byte != 0) {
+            if written(&bytes) > 0 {
                 self.problem(format!("{}: it should be empty", Name::Plain(*file)));
             }
         }
@@ -315,7 +318,7 @@ impl<'a> TrailVerifier<'a> {
             };
             let sealed = trail.parts.iter().find(|part| part.name.file() == double.file());
             let content = sealed.and_then(|part| part.content(&trail.folder).ok().flatten()).unwrap_or_default();
-            match bytes.starts_with(&content) && bytes[content.len()..].iter().all(|byte| *byte == 0) {
+            match bytes.starts_with(&content) && written(&bytes[content.len()..]) == 0 {
                 true => self.remark(format!("{double} is there beside its sealed form; the next start removes it")),
                 false => self.problem(format!("{double} differs from its sealed form")),
             }

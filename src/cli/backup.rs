@@ -115,14 +115,18 @@ fn take(
             let engine = open::look(config)?;
             let at = system_clock()();
             let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert backup", at, is_gentle: false };
-            match open::untold(config, taking.command) {
-                true => {
+            let trail = (!open::untold(config, taking.command)).then(|| open::trail(config, &engine));
+            // A trail that nothing can be written behind keeps nobody from the rest.
+            let trail = trail.and_then(|opened| {
+                let told = |problem: String| {
+                    note(format_args!("the audit trail cannot tell that {} was run: {problem}", taking.command));
+                };
+                opened.map_err(told).ok()
+            });
+            match trail {
+                Some(trail) => backup::take(&engine, &trail, &taking, &mut archive, &mut report).map(drop),
+                None => {
                     backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop)
-                }
-                false => {
-                    let trail = open::trail(config, &engine)?;
-                    let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);
-                    done.map(drop)
                 }
             }
         }

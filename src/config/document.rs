@@ -1,5 +1,6 @@
 //! The settings file with the place of every value in it, so that each problem is shown with its line and a caret.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ const REMOVED: &[(&str, &str)] = &[(
     "access.mode",
     "access.mode is no setting any more: `hcert dev` is for trying out, `hcert serve` for real data",
 )];
+
+/// What the name of a setting has in it whose value nobody is shown.
+const SECRET_NAMES: [&str; 3] = ["token", "secret", "password"];
 
 /// A settings file as it was read.
 pub(super) struct Document {
@@ -111,6 +115,18 @@ impl Document {
         path.split('[').next().map(str::to_owned)
     }
 
+    /// Whether the line that ends there gives, or goes on with, the value of a setting whose name says that it is secret, whatever is wrong
+    /// with it: what a terminal shows, a journal keeps.
+    fn is_secret(&self, line_end: usize) -> bool {
+        let name = |line: &'_ str| {
+            let (name, _) = line.split_once('=')?;
+            let is_name = |character: char| character.is_alphanumeric() || "_-.\"' ".contains(character);
+            name.chars().all(is_name).then(|| name.to_lowercase())
+        };
+        let name = self.text[..line_end].lines().rev().find_map(name);
+        name.is_some_and(|name| SECRET_NAMES.iter().any(|secret| name.contains(secret)))
+    }
+
     fn shown(&self, span: Option<Range<usize>>, problem: &str) -> String {
         let path = self.path.display();
         let Some(Range { start, end }) = span else { return format!("{path}: {problem}") };
@@ -118,8 +134,15 @@ impl Document {
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let number = self.text[..start].matches('\n').count() + 1;
         let line = self.text[line_start..].lines().next().unwrap_or_default();
+        let (line, start) = match self.is_secret(line_start + line.len()) {
+            false => (Cow::Borrowed(line), start),
+            true => {
+                let name = line.find('=').map_or(0, |at| at + 1);
+                (Cow::Owned(format!("{} …", &line[..name])), start.min(line_start + name + 1))
+            }
+        };
         let (column, width) = (start - line_start, end.saturating_sub(start));
-        let before = line.get(..column).unwrap_or(line).chars().count();
+        let before = line.get(..column).unwrap_or(&line).chars().count();
         let marked = line.get(column..).unwrap_or_default();
         let marked = marked.get(..width).unwrap_or(marked).chars().count().max(1);
         let gutter = " ".repeat(number.to_string().len());
@@ -228,6 +251,23 @@ mod tests {
             assert_eq!(problems.len(), 1, "{problems:?}");
             assert!(problems[0].contains(&format!("line {line}: ")) && problems[0].contains('^'), "{problems:?}");
         }
+    }
+
+    #[test]
+    fn no_line_shows_a_secret() {
+        for text in [
+            "[registry.remote]\ntoken = [\"sekret\"]\n",
+            "[registry.remote]\ntoken = [\n  \"sekret\",\n",
+            "[registry.remote]\ntoken = \"sekret\n",
+            "[registry.remotee]\ntoken = \"sekret\"\n",
+            "[registry.remote]\n\"toeken\".token = 'sekret' x\n",
+            "[registry.remote]\ntoken_ = \"sekret\"\n",
+        ] {
+            let problems = read(text).0.problems;
+            assert!(!problems.is_empty() && !problems.concat().contains("sekret"), "{problems:?}");
+        }
+        let problems = read("[registry.remote]\ntoken = [\"sekret\"]\n").0.problems.concat();
+        assert!(problems.ends_with("2 | token = …\n  |         ^"), "{problems}");
     }
 
     #[test]

@@ -147,6 +147,18 @@ fn a_restore_makes_no_whole_trail_of_one_that_was_cut() {
     }
 }
 
+/// What was seen: one file too many ended every backup with 1 and made no archive.
+#[test]
+fn a_file_that_nothing_can_be_written_behind_keeps_nobody_from_a_backup() {
+    let place = Place::new();
+    Process::start(&place.path("data")).stop();
+    fs::write(place.path("data/audit/00000099.zst"), [0; 1_000]).unwrap();
+    place.run(&["backup", "archive.tar", "--data", "data"]).expect(3).says("cannot tell that hcert backup was run");
+    place.run(&["restore", "archive.tar", "--check"]).expect(3).says("00000099.zst");
+    place.run(&["restore", "archive.tar", "--data", "copy"]).expect(3);
+    place.run(&["export", "--data", "copy", "--out", "all.ndjson"]).expect(0);
+}
+
 #[test]
 fn a_person_is_told_in_words_who_looked() {
     let place = Place::new();

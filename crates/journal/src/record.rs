@@ -120,6 +120,22 @@ pub fn whole_records(bytes: &[u8]) -> usize {
     end
 }
 
+/// Bytes up to the last one that is not zero. Files are made ahead and full of zeros, so this is asked of many megabytes.
+pub fn written(bytes: &[u8]) -> usize {
+    let mut end = bytes.len();
+    for block in bytes.rchunks(ZEROS_AT_ONCE) {
+        // No byte ends this early, so that many are looked at with one instruction.
+        if block.iter().fold(0, |all, byte| all | byte) != 0 {
+            break;
+        }
+        end -= block.len();
+    }
+    bytes[..end].iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+}
+
+/// Bytes that are looked at together.
+const ZEROS_AT_ONCE: usize = 4096;
+
 fn payload_bytes(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
 }
@@ -190,7 +206,7 @@ impl<'a> Iterator for RecordWalk<'a> {
             self.before = Some((record.number, *record.hash));
             return Some(FilePiece::Record(record));
         }
-        let used = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let used = written(self.bytes);
         if self.zeros_end && used <= self.at {
             return None;
         }
@@ -248,6 +264,18 @@ mod tests {
             assert!(told.iter().any(|piece| piece.contains("..")), "{at}: {told:?}");
             if second.contains(&at) {
                 assert_eq!((told.first(), told.last()), (Some(&"1 one".into()), Some(&"5 five".into())), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_ends_with_the_last_byte_that_is_not_zero() {
+        for length in [0, 1, ZEROS_AT_ONCE - 1, ZEROS_AT_ONCE, 2 * ZEROS_AT_ONCE + 7] {
+            let mut bytes = vec![0; length];
+            assert_eq!(written(&bytes), 0);
+            for at in [0, length / 3, length / 2, length.saturating_sub(1)].into_iter().filter(|at| *at < length) {
+                bytes[at] = 1;
+                assert_eq!(written(&bytes), at + 1);
             }
         }
     }

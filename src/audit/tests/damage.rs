@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::seal::{SEAL_BYTES, Seal};
-use journal::record::{FilePiece, RecordWalk};
+use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// The files of a trail and their bytes.
 fn files(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -289,6 +289,23 @@ fn a_file_whose_header_makes_its_events_old_is_kept() {
     let mut copied = CopiedTrail::default();
     copied.file("00000001.zst", &bytes);
     assert!(copied.finish()[0].contains("other times"), "a copy tells it too");
+}
+
+/// What was seen: events that nothing shows lay behind those of a sealed file whose header was made to fit.
+#[test]
+fn nothing_hides_behind_the_last_event_of_a_sealed_file() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let path = folder(data.path()).join("00000001.zst");
+    let bytes = fs::read(&path).unwrap();
+    let first_block = bytes[SEAL_BYTES..].to_vec();
+    for behind in [vec![0; 8], b"junk that is no block".to_vec(), first_block] {
+        let stored = [&bytes[SEAL_BYTES..], &behind].concat();
+        let seal = Seal { stored: sha256(&stored), ..Seal::read(&bytes).unwrap() };
+        fs::write(&path, [seal.write(), stored].concat()).unwrap();
+        let problems = verified(data.path()).problems;
+        assert_eq!(problems, ["00000001.zst: there is something behind its last event"]);
+    }
 }
 
 /// What was seen: incremental archives went on from those of before the store was set back, and health forgot it at the second start.

@@ -100,6 +100,9 @@ impl<'a> VersionRecord<'a> {
         if fixed[0] != FORMAT {
             return Err(unknown_format("a record", fixed[0]));
         }
+        if fixed[3] != 0 || fixed[26..28] != [0, 0] {
+            return Err(StoreError::Damaged("bytes of a record that are always zero are not".into()));
+        }
         let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes were cut"));
         let i64_at = |at: usize| i64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes were cut"));
         let fields_end = FIXED_BYTES + u32_at(32) as usize;
