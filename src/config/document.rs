@@ -19,7 +19,23 @@ const REMOVED: &[(&str, &str)] = &[(
 )];
 
 /// What the name of a setting has in it whose value nobody is shown.
-const SECRET_NAMES: [&str; 3] = ["token", "secret", "password"];
+const SECRET_NAMES: [&str; 4] = ["token", "secret", "password", "age-secret-key"];
+
+/// Whether a text names a secret, or is one.
+pub(super) fn holds_secret(text: &str) -> bool {
+    let text = text.to_lowercase();
+    SECRET_NAMES.iter().any(|secret| text.contains(secret))
+}
+
+/// A problem of the library without the value that it says: `invalid type: string "x", expected a list`.
+fn without_value(problem: &str) -> Cow<'_, str> {
+    match (problem.split_once(": "), problem.rsplit_once(", expected ")) {
+        (Some((what, _)), Some((_, expected))) if what.starts_with("invalid") => {
+            Cow::Owned(format!("{what}, expected {expected}"))
+        }
+        _ => Cow::Borrowed(problem),
+    }
+}
 
 /// A settings file as it was read.
 pub(super) struct Document {
@@ -115,16 +131,13 @@ impl Document {
         path.split('[').next().map(str::to_owned)
     }
 
-    /// Whether the line that ends there gives, or goes on with, the value of a setting whose name says that it is secret, whatever is wrong
-    /// with it: what a terminal shows, a journal keeps.
-    fn is_secret(&self, line_end: usize) -> bool {
-        let name = |line: &'_ str| {
-            let (name, _) = line.split_once('=')?;
-            let is_name = |character: char| character.is_alphanumeric() || "_-.\"' ".contains(character);
-            name.chars().all(is_name).then(|| name.to_lowercase())
-        };
-        let name = self.text[..line_end].lines().rev().find_map(name);
-        name.is_some_and(|name| SECRET_NAMES.iter().any(|secret| name.contains(secret)))
+    /// Whether a line may show what nobody is to see, whatever is wrong with it: what a terminal shows, a journal keeps. A line without a
+    /// name goes on with the value of the one before.
+    fn is_secret(&self, line_start: usize, line: &str) -> bool {
+        let is_named = |line: &&str| line.contains(['=', '[', ':']);
+        let before = self.text[..line_start].lines().rev().find(is_named);
+        let names = [Some(line), before.filter(|_| !is_named(&line))];
+        names.into_iter().flatten().any(|line| !line.trim_start().starts_with('[') && holds_secret(line))
     }
 
     fn shown(&self, span: Option<Range<usize>>, problem: &str) -> String {
@@ -134,11 +147,15 @@ impl Document {
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let number = self.text[..start].matches('\n').count() + 1;
         let line = self.text[line_start..].lines().next().unwrap_or_default();
-        let (line, start) = match self.is_secret(line_start + line.len()) {
-            false => (Cow::Borrowed(line), start),
+        let is_secret = self.is_secret(line_start, line);
+        // What is no setting may be one that is misspelt; its value says nothing of that.
+        let name = line.find('=').map_or(0, |at| at + 1);
+        let is_name_wrong = name > 0 && end <= line_start + name;
+        let (line, start, problem) = match is_secret || is_name_wrong {
+            false => (Cow::Borrowed(line), start, Cow::Borrowed(problem)),
             true => {
-                let name = line.find('=').map_or(0, |at| at + 1);
-                (Cow::Owned(format!("{} …", &line[..name])), start.min(line_start + name + 1))
+                let problem = if is_secret { without_value(problem) } else { problem.into() };
+                (Cow::Owned(format!("{} …", &line[..name])), start.min(line_start + name + 1), problem)
             }
         };
         let (column, width) = (start - line_start, end.saturating_sub(start));
@@ -229,7 +246,7 @@ mod tests {
         for expected in [
             "hcert.toml, line 2: invalid type: string \"many\", expected a whole number from 0\n  |\n2 | workers = \"many\"\n  |           ^^^^^^\n",
             "hcert.toml, line 3: unknown field `listenn`, did you mean `listen`?",
-            "3 | listenn = 1\n  | ^^^^^^^\n",
+            "3 | listenn = …\n  | ^^^^^^^\n",
             "line 5: invalid value: integer `-1`, expected a whole number from 0",
             "line 7: ",
             "line 9: invalid type: boolean `true`, expected a whole number from 0",
@@ -262,10 +279,19 @@ mod tests {
             "[registry.remotee]\ntoken = \"sekret\"\n",
             "[registry.remote]\n\"toeken\".token = 'sekret' x\n",
             "[registry.remote]\ntoken_ = \"sekret\"\n",
+            "[registry.remote]\ntokn = \"sekret\"\n",
+            "[registry.remote]\ntoken: \"sekret\"\n",
+            "[registry.remote]\ntoken \"sekret\"\n",
+            "[registry]\nremote = { token = \"sekret\", tris = 3 }\n",
+            "[registry]\nremote = { token = \"sekret\", tries = \"3\" }\n",
+            "[backup]\nrecipients = \"AGE-SECRET-KEY-1sekret\"\n",
+            "[backup]\nrecipients = [\n  \"AGE-SECRET-KEY-1sekret\", 1 ]\n",
         ] {
             let problems = read(text).0.problems;
             assert!(!problems.is_empty() && !problems.concat().contains("sekret"), "{problems:?}");
         }
+        let problems = read("[registry.remote]\ntoken = 1234567\n").0.problems.concat();
+        assert!(!problems.contains("1234567") && problems.contains("expected a text"), "{problems}");
         let problems = read("[registry.remote]\ntoken = [\"sekret\"]\n").0.problems.concat();
         assert!(problems.ends_with("2 | token = …\n  |         ^"), "{problems}");
     }

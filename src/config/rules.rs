@@ -163,7 +163,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     let is_recipient =
         |text: &&String| text.starts_with("age1") && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     for recipient in config.backup.recipients.iter().filter(|recipient| !is_recipient(recipient)) {
-        problems.push(match recipient.starts_with("AGE-SECRET-KEY-") {
+        problems.push(match recipient.to_uppercase().contains("AGE-SECRET-KEY-") {
             // It must not be shown.
             true => "backup.recipients holds an identity, which opens archives and is kept elsewhere; name its recipient (age1…)".to_owned(),
             false => refusal("backup.recipients", recipient, "a recipient of age (age1…, as age-keygen prints it)"),

@@ -243,8 +243,8 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
     found.iter().take(AUDIT_NAMED_BY_BODY_MAX)
 }
 
-/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them, those of records too that
-/// links tie to theirs.
+/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them, those of earlier versions and
+/// of records that links tie to theirs too. An identifier that another patient has now is that one's.
 ///
 /// `asked` is the id of a patient, an Estonian personal code, or `system|value`.
 ///
@@ -259,17 +259,16 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
         if system == systems.estonian_code() {
             known.extend(of_personal_code(value, systems));
         }
-        ids.extend(engine.patients().with(value)?.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id));
+        ids.extend(engine.patients().known_by(system, value)?);
     }
     let linked: Vec<Id> = ids.iter().flat_map(|id| engine.patients().linked(*id).to_vec()).collect();
     ids.extend(linked);
     for id in ids {
         known.push(id.to_string());
-        let Some((_, facts)) = engine.patients().facts(id)? else { continue };
-        for (system, value) in &facts.identifiers {
-            known.push(identifier(Some(system), value));
+        for (system, value) in engine.patients().identifiers(id)? {
+            known.push(identifier(Some(&system), &value));
             if system == systems.estonian_code() {
-                known.extend(of_personal_code(value, systems));
+                known.extend(of_personal_code(&value, systems));
             }
         }
     }

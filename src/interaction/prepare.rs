@@ -118,7 +118,7 @@ pub fn sound<'j, 's>(
     let UpdateBase { id, state, resource, kept } = before;
     let took_any = match &mut *json {
         Json::Object(object) => {
-            let took_sections = !section::take_service_sections(object, names).is_empty();
+            let took_sections = section::drop_service_sections(object, names);
             take_state(object) || took_sections
         }
         _ => false,

@@ -125,16 +125,23 @@ impl Service {
             Err(failed) if failed.is_nobody() => Vec::new(),
             found => found.map_err(unanswered)?,
         };
-        for patient in found {
+        let (mut own, mut ids) = (Own::default(), Vec::new());
+        for (at, patient) in found.into_iter().enumerate() {
+            // Records of one code that no link ties together may be those of two persons, and the token says only the code.
+            if at > 0 && !own.ids.contains(&patient.id) {
+                return Ok(());
+            }
             let linked = match self.registry.may_be_linked(&patient.id) {
                 true => Box::pin(self.registry.linked(&patient.id, &caller)).await.map_err(unanswered)?,
                 false => Vec::new(),
             };
             let identifiers = patient.identifiers.into_iter().map(|known| (known.system, known.value));
-            held.own.identifiers.extend(identifiers);
-            held.own.ids.push(patient.id);
-            held.own.ids.extend(linked);
+            own.identifiers.extend(identifiers);
+            ids.push(patient.id);
+            own.ids.extend(linked);
         }
+        own.ids.extend(ids);
+        held.own = own;
         Ok(())
     }
 

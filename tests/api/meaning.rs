@@ -247,6 +247,27 @@ async fn the_trail_finds_by_code_what_was_asked_by_id_and_the_other_way_round() 
     assert_eq!(told["total"], 1);
 }
 
+/// What was seen: once a code was corrected, the trail found by the old code and by the new one only what named each.
+#[tokio::test]
+async fn the_trail_finds_by_every_code_that_a_patient_had_until_another_has_it() {
+    let server = Server::start().await;
+    server.get("Patient/201").await.expect(200);
+    server.get("Patient?identifier=48703129419").await.expect(200);
+    let of = |id: &str, code: &str| json!({"resourceType": "Patient", "id": id, "identifier": [{"system": "https://fhir.ee/sid/pid/est/ni", "value": code}]});
+    server.import_patients(&of("201", "37605030299").to_string()).await;
+    server.get("Composition?subject=Patient/201&_count=0").await.expect(200);
+    for asked in ["patient=Patient/201", "patient=48703129419", "patient=37605030299"] {
+        let told =
+            server.get(&format!("AuditEvent?{asked}&action=patient.read,patient.search,composition.search")).await;
+        assert_eq!(told.expect(200).json()["total"], 3, "{asked}");
+    }
+    server.import_patients(&of("207", "48703129419").to_string()).await;
+    let told = server.get("AuditEvent?patient=Patient/201&action=patient.read,composition.search").await;
+    assert_eq!(told.expect(200).json()["total"], 2, "by the id all that named it");
+    let told = server.get("AuditEvent?patient=48703129419&action=composition.search").await;
+    assert_eq!(told.expect(200).json()["total"], 0, "the code is that of another");
+}
+
 #[tokio::test]
 async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_names() {
     let strict = |config: &mut hcert::config::Config| {

@@ -74,6 +74,29 @@ async fn a_patient_sees_what_is_completed_and_their_own() {
     read(&server, "Patient?_id=200", &me).await.refused(403, &["HCERT-178"]);
 }
 
+/// What was seen: one wrong code in the register, and a token of that code was shown the certificates of two persons.
+#[tokio::test]
+async fn a_code_of_two_records_that_no_link_ties_together_is_nobodys() {
+    let server = Server::start().await;
+    let other = server.create(Body::completed().with("/subject/0/reference", json!("Patient/201"))).await;
+    let done = server.create(Body::completed()).await;
+    let me = server.token_of(PATIENT, "patient", json!({})).await;
+    let identifier = json!([{"system": "https://fhir.ee/sid/pid/est/ni", "value": PATIENT}]);
+    let mut twin = json!({"resourceType": "Patient", "id": "201", "identifier": identifier});
+    server.import_patients(&twin.to_string()).await;
+    assert_eq!(found(&server, "", &me).await, [0; 0]);
+    for hidden in [&other, &done, "Patient/200", "Patient/201"] {
+        read(&server, hidden, &me).await.refused(403, &["HCERT-179"]);
+    }
+    let guardian = server.token("legal-representative", own()).await;
+    assert_eq!(found(&server, "", &guardian).await, [0; 0]);
+    // The register says that they are one person.
+    twin["link"] = json!([{"other": {"reference": "Patient/200"}, "type": "replaces"}]);
+    server.import_patients(&twin.to_string()).await;
+    assert_eq!(found(&server, "_sort=_id", &me).await, [1, 2]);
+    read(&server, "Patient/200", &me).await.expect(200);
+}
+
 #[tokio::test]
 async fn a_certificate_that_is_suspended_stays_and_one_cancelled_for_good_goes() {
     let server = Server::start().await;

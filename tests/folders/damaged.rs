@@ -19,6 +19,7 @@ const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
 const PATIENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("patient");
+const FORMER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("patient_former");
 const IDENTIFIER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("patient_identifier");
 const BORN: TableDefinition<(i32, u64), (i32, u8, i64)> = TableDefinition::new("patient_born");
 const LINK: TableDefinition<u64, &[u8]> = TableDefinition::new("patient_link");
@@ -69,7 +70,7 @@ const DAMAGES: &[Damage] = &[
     ("version", "a record has format 9",      |write| change(write, VERSION, (5, 1), |record| record[0] = 9)),
     ("version", "its record says Suspended",  |write| change(write, VERSION, (5, 1), |record| record[1] = 3)),
     ("version", "dictionary 7 is missing",    |write| change(write, VERSION, (5, 1), |record| record[2] = 7)),
-    ("version", "bytes that are always zero", |write| change(write, VERSION, (5, 1), |record| record[3] = 1)),
+    ("version", "that are always zero are not", |write| change(write, VERSION, (5, 1), |record| record[3] = 1)),
     ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[8] ^= 1)),
     ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[16] ^= 1)),
     ("version", "another offset",             |write| change(write, VERSION, (5, 1), |record| record[24] ^= 1)),
@@ -142,6 +143,9 @@ const DAMAGES: &[Damage] = &[
     }),
     ("patient_identifier", "has not",         |write| {
         drop(write.open_table(IDENTIFIER).unwrap().insert(("1", "2", 1000), ()).unwrap());
+    }),
+    ("patient_former", "no earlier version has", |write| {
+        drop(write.open_table(FORMER).unwrap().insert(("1", "2", 1000), ()).unwrap());
     }),
     ("patient_born", "is missing or says something else", |write| drop(write.open_table(BORN).unwrap().pop_first().unwrap())),
     ("patient_born", "not of its newest version", |write| drop(write.open_table(BORN).unwrap().insert((5, 1000), (6, 1, 7)).unwrap())),

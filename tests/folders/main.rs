@@ -19,8 +19,11 @@ use engine::{Engine, EngineOptions, FolderNames, QuickRepair, VerifyReport, elap
 use hcert::config::Config;
 use tempfile::TempDir;
 
-/// Archives, the oldest first.
+/// Archives of earlier formats, the oldest first.
 const ARCHIVES: [&str; 2] = ["format-1", "format-2"];
+
+/// The format of this release.
+const FORMAT: usize = ARCHIVES.len() + 1;
 
 /// What was unpacked of one: `data`, and what its release said of it.
 struct Folder(TempDir, &'static str);
@@ -34,9 +37,11 @@ impl Folder {
         Folder(folder, name)
     }
 
-    /// The newest one, as this release writes it.
+    /// The newest one, as this release keeps it.
     fn newest() -> Folder {
-        Folder::unpack(ARCHIVES[ARCHIVES.len() - 1])
+        let folder = Folder::unpack(ARCHIVES[ARCHIVES.len() - 1]);
+        Engine::open(folder.options()).unwrap().close();
+        folder
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -52,7 +52,7 @@ pub(super) fn plain_text_of(section: &Json) -> Option<String> {
 }
 
 /// Takes the sections out that only the service writes, `suspend-reason` and `cancel-reason`, and gives them back in their
-/// order. A client's own are dropped by this, those of a stored version kept. Contract 3.5.
+/// order. Contract 3.5.
 pub fn take_service_sections<'a>(composition: &mut Object<'a>, names: &Names) -> Vec<Json<'a>> {
     let Some(Json::Array(sections)) = composition.get_mut("section") else { return Vec::new() };
     let is_own =
@@ -62,6 +62,20 @@ pub fn take_service_sections<'a>(composition: &mut Object<'a>, names: &Names) ->
         composition.remove("section");
     }
     own
+}
+
+/// Drops the sections that only the service writes from what a client sends, also those within other sections, where a search finds them
+/// too; whether there were any. Contract 3.5.
+pub fn drop_service_sections(composition: &mut Object, names: &Names) -> bool {
+    let mut any = !take_service_sections(composition, names).is_empty();
+    if let Some(Json::Array(sections)) = composition.get_mut("section") {
+        for section in sections {
+            if let Json::Object(section) = section {
+                any |= drop_service_sections(section, names);
+            }
+        }
+    }
+    any
 }
 
 /// Writes a reason into a new section behind the last one: the text escaped, no entry. Contract 3.4.
@@ -144,6 +158,22 @@ mod tests {
         let taken = take_service_sections(&mut changed, &Names::default());
         assert_eq!(taken, sections(composition(&[given[1], given[3]]).as_object().unwrap()));
         assert_eq!(Json::Object(changed), composition(&[given[0], given[2]]));
+    }
+
+    #[test]
+    fn a_client_hides_none_of_the_services_sections_in_another() {
+        let (decision, reason) = ((SYSTEM, "decision", "<div>x</div>"), (SYSTEM, "cancel-reason", "<div>FAKE</div>"));
+        let within = |outer: Json<'static>, inner: Json<'static>| {
+            let Json::Object(mut outer) = outer else { unreachable!() };
+            let Some(Json::Array(sections)) = outer.get_mut("section") else { unreachable!() };
+            let [Json::Object(first)] = &mut sections[..] else { unreachable!() };
+            first.set("section", inner.get("section").unwrap().clone());
+            outer
+        };
+        let mut sent = within(composition(&[decision]), composition(&[decision, reason]));
+        assert!(drop_service_sections(&mut sent, &Names::default()));
+        assert_eq!(sent, within(composition(&[decision]), composition(&[decision])));
+        assert!(!drop_service_sections(&mut sent, &Names::default()));
     }
 
     #[test]

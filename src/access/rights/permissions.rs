@@ -33,6 +33,11 @@ pub enum May {
 }
 
 impl May {
+    /// Whether it makes or changes a certificate.
+    pub fn is_write(self) -> bool {
+        self == May::Create || self.is_change()
+    }
+
     /// Whether it changes a certificate that is there.
     pub fn is_change(self) -> bool {
         matches!(self, May::Update | May::Delete | May::Suspend | May::Cancel)

@@ -74,7 +74,7 @@ impl Rights {
     pub fn scope(&self, what: May, own: &Own) -> Scope {
         let authors = self.authors().filter(|_| what.is_change());
         let rows = |grant| {
-            let rows = self.less_shown(what, grant).fold(self.rows(grant, own), both);
+            let rows = self.less_shown(what, grant).fold(self.rows(what, grant, own), both);
             authors.iter().cloned().fold(rows, both)
         };
         Scope { parts: self.granting(what).map(|grant| (rows(grant), grant.view)).collect() }
@@ -85,7 +85,7 @@ impl Rights {
     pub fn may_lead_to(&self, what: May, own: &Own, row: &Row) -> bool {
         // No condition on rows looks at the id.
         self.granting(what)
-            .any(|grant| grant.rows == RowRestriction::default() || self.rows(grant, own).matches(Id::FIRST, row))
+            .any(|grant| grant.rows == RowRestriction::default() || self.rows(what, grant, own).matches(Id::FIRST, row))
     }
 
     /// By whose hand a certificate must be that the caller changes; nothing where by anybody's. Contract 7.7.
@@ -120,7 +120,7 @@ impl Rights {
         Filter::Class(ClassTest::Category(TokenTest::SystemCode(self.systems.category.clone(), code.to_owned())))
     }
 
-    fn rows(&self, grant: &Grant, own: &Own) -> Filter {
+    fn rows(&self, what: May, grant: &Grant, own: &Own) -> Filter {
         let rows = &grant.rows;
         let mut all = Vec::new();
         if let Some(states) = &rows.states {
@@ -128,6 +128,10 @@ impl Rights {
         }
         if let Some(codes) = &rows.categories {
             all.push(any(codes.iter().map(|code| self.category(code))));
+            // Whoever may write certificates of one category writes none that is of another one too.
+            if what.is_write() {
+                all.push(Filter::Class(ClassTest::OnlyCategories(self.systems.category.clone(), codes.clone())));
+            }
         }
         if rows.own_patient {
             let subject = |id: &String| Term::new(Field::Subject, TermForm::Code, &["Patient/", id].concat());

@@ -277,6 +277,22 @@ fn another_persons_certificates_are_not_to_be_asked_for() {
     }
 }
 
+/// What was seen: whoever had a second role in the token said consent for everybody whose certificates that role reaches.
+#[test]
+fn a_second_role_gives_nobody_a_say_in_the_consent_of_others() {
+    let consumers = ["patient", "legal-representative", "consent-representative", "patient-limited"];
+    for (consumer, second) in consumers.into_iter().flat_map(|first| TABLE.iter().map(move |line| (first, line.role))) {
+        let both = rights_of(&[consumer, second]);
+        for sample in samples() {
+            let is_done = !matches!(sample.state, State::Draft);
+            for may in [May::GetConsent, May::SetConsent].into_iter().filter(|may| both.may(*may)) {
+                let reaches = both.scope(may, &own()).view(ID, &row(&sample)).is_some();
+                assert!(!reaches || sample.own_patient && is_done, "{consumer} and {second}: {may:?} {sample:?}");
+            }
+        }
+    }
+}
+
 /// What was seen: rows that a permission had and nobody asked for. A role that may write occupational certificates wrote others.
 #[test]
 fn rows_hold_for_what_a_change_leads_to_as_well() {
@@ -303,6 +319,16 @@ fn rows_hold_for_what_a_change_leads_to_as_well() {
             assert!(!clerk(rows).may_lead_to(May::Delete, &own(), &row));
         }
     }
+    // One that is of another category too is not a certificate of theirs.
+    let sample = samples().into_iter().find(|sample| sample.category == "occupational").unwrap();
+    let mut row = row(&sample);
+    let mut class = (*row.class).clone();
+    class.category.push(ClassCoding { code: Some("driver-group-I".into()), ..class.category[0].clone() });
+    row.class = class.into();
+    let occupational = clerk(r#"{"category":["occupational"]}"#);
+    assert!(!occupational.may_lead_to(May::Create, &own(), &row));
+    assert_eq!(occupational.scope(May::Update, &own()).view(Id::FIRST, &row), None);
+    assert!(clerk(r#"{"category":["occupational","driver-group-I"]}"#).may_lead_to(May::Create, &own(), &row));
     for (may, rows, is_kept) in [
         (r#""audit-read""#, "{}", true),
         (r#""audit-read""#, r#"{"patient":"of-token"}"#, false),

@@ -34,6 +34,8 @@ pub enum ClassTest {
     State(State),
     /// A coding of `Composition.category` meets the test.
     Category(TokenTest),
+    /// Each coding of `Composition.category` that is of a system has one of these codes.
+    OnlyCategories(String, Vec<String>),
     /// A coding of `Composition.type` meets the test.
     Kind(TokenTest),
     /// Closed to those who treat. Contract 7.7.
@@ -150,6 +152,10 @@ impl ClassTest {
         match self {
             ClassTest::State(state) => class.state == *state,
             ClassTest::Category(test) => test.matches(&class.category),
+            ClassTest::OnlyCategories(system, codes) => {
+                let mut of_system = class.category.iter().filter(|coding| coding.system.as_deref() == Some(system));
+                of_system.all(|coding| codes.iter().any(|code| coding.code.as_deref() == Some(code)))
+            }
             ClassTest::Kind(test) => test.matches(&class.kind),
             ClassTest::DoctorClosed => class.consent.doctor == Openness::Closed,
             ClassTest::RepresentativeClosed => class.consent.representative == Openness::Closed,

@@ -57,6 +57,36 @@ impl Patients<'_> {
         self.0.reading(|reader| reader.patients_with(value))
     }
 
+    /// Patients whom an identifier names or named: those who have it now, else those who had it in an earlier version.
+    pub fn known_by(&self, system: &str, value: &str) -> Result<Vec<Id>, StoreError> {
+        let of_system = |found: Vec<(String, Id)>| -> Vec<Id> {
+            found.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id).collect()
+        };
+        self.0.reading(|reader| {
+            let now = of_system(reader.patients_with(value)?);
+            if now.is_empty() { reader.patients_formerly_with(value).map(of_system) } else { Ok(now) }
+        })
+    }
+
+    /// Identifiers of a patient, system and value: those of the newest version, and those of earlier ones that no other patient has now.
+    pub fn identifiers(&self, id: Id) -> Result<Vec<(String, String)>, StoreError> {
+        self.0.reading(|reader| {
+            let versions = reader.patient_versions(id, |_, record| Ok(record.facts()?.identifiers))?;
+            let mut known = Vec::new();
+            for (at, identifiers) in versions.into_iter().enumerate() {
+                for identifier @ (system, value) in &identifiers {
+                    let is_others = || -> Result<bool, StoreError> {
+                        Ok(reader.patients_with(value)?.iter().any(|(of, other)| of == system && *other != id))
+                    };
+                    if !known.contains(identifier) && (at == 0 || !is_others()?) {
+                        known.push(identifier.clone());
+                    }
+                }
+            }
+            Ok(known)
+        })
+    }
+
     /// Patients whose birth date can mean one of the days `from..=to` (since 1970-01-01), by its first day, then id. None when they
     /// are more than `max`.
     pub fn born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {

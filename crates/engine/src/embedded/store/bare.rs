@@ -8,7 +8,7 @@ use super::ascending::Ascending;
 use super::change::ChangeRow;
 use super::consent::{CLOSED, CONSENT};
 use super::log::ReadOnlyTable;
-use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
+use super::patient::{BORN, BornRow, FORMER, IDENTIFIER, LINK, PATIENT};
 use super::position::{StorePosition, position_at};
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, META, StoreError, StoreReader, TIME, VERSION};
 
@@ -21,6 +21,32 @@ pub enum Records {
     Consent,
     /// Versions of patients; the number is the version.
     Patient,
+}
+
+/// A table of identifiers of patients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatientIdentifiers {
+    /// Those of newest versions.
+    Current,
+    /// Those that only earlier versions have.
+    Former,
+}
+
+impl PatientIdentifiers {
+    fn table(self) -> TableDefinition<'static, (&'static str, &'static str, u64), ()> {
+        match self {
+            PatientIdentifiers::Current => IDENTIFIER,
+            PatientIdentifiers::Former => FORMER,
+        }
+    }
+
+    /// Name of the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            PatientIdentifiers::Current => "patient_identifier",
+            PatientIdentifiers::Former => "patient_former",
+        }
+    }
 }
 
 /// Number of a change, and the change as far as it can be read.
@@ -149,11 +175,13 @@ impl StoreReader {
     /// Identifiers of patients behind one, at most `max`: value, system, id.
     pub fn bare_identifiers(
         &self,
+        which: PatientIdentifiers,
         after: &(String, String, u64),
         max: usize,
     ) -> Result<Vec<(String, String, u64)>, StoreError> {
-        let Some(table) = self.found(IDENTIFIER)? else { return Ok(Vec::new()) };
-        let mut ascending = Ascending { table: IDENTIFIER.name(), last: after.clone() };
+        let definition = which.table();
+        let Some(table) = self.found(definition)? else { return Ok(Vec::new()) };
+        let mut ascending = Ascending { table: definition.name(), last: after.clone() };
         let after = (after.0.as_str(), after.1.as_str(), after.2);
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
         rows.map(|row| {
@@ -186,8 +214,13 @@ impl StoreReader {
     }
 
     /// Whether an identifier stands in its table.
-    pub fn has_identifier(&self, system: &str, value: &str, id: u64) -> Result<bool, StoreError> {
-        let Some(table) = self.found(IDENTIFIER)? else { return Ok(false) };
+    pub fn has_identifier(
+        &self,
+        which: PatientIdentifiers,
+        (system, value): (&str, &str),
+        id: u64,
+    ) -> Result<bool, StoreError> {
+        let Some(table) = self.found(which.table())? else { return Ok(false) };
         Ok(table.get((value, system, id))?.is_some())
     }
 

@@ -7,6 +7,7 @@
 
 mod copy;
 mod counters;
+mod former;
 mod patient_log;
 #[cfg(test)]
 pub mod tests;
@@ -26,7 +27,7 @@ const MIGRATION_CHUNK_ROWS: usize = 10_000;
 type MigrationStep = fn(&MigrationWalk) -> Result<(), StoreError>;
 
 /// The steps in their order: the first leads from format 1 to 2.
-const STEPS: &[MigrationStep] = &[from_1];
+const STEPS: &[MigrationStep] = &[from_1, former::fill];
 
 const _: () = assert!(STEPS.len() + 1 == FORMAT as usize, "every format but the first is reached by a step");
 

@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use crate::{QuickRepair, STORE_FILE};
 pub use backend::FileMedium;
-pub use bare::Records;
+pub use bare::{PatientIdentifiers, Records};
 pub use batch::Batch;
 use body::Dictionary;
 pub use change::{ChangeKind, ChangeRow};

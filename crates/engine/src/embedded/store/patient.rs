@@ -1,5 +1,6 @@
 //! Patients: every version under id and number, the log of versions in the order they were made, and three tables that say again
-//! what the newest ones hold, so that a patient is found by identifier, by birth date and by link.
+//! what the newest ones hold, so that a patient is found by identifier, by birth date and by link. A fourth says which identifiers patients
+//! had before.
 //!
 //! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
 
@@ -9,7 +10,7 @@ pub mod record;
 
 use redb::TableDefinition;
 
-use super::log::{PageGuard, ReadTransaction, WriteTransaction, WrittenTable};
+use super::log::{PageGuard, ReadOnlyTable, ReadTransaction, WriteTransaction, WrittenTable};
 use super::newest::newest;
 use super::{META, MayBeOpen, StoreError, opened};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, ID_MAX};
@@ -28,6 +29,8 @@ type LinkTable = TableDefinition<'static, u64, &'static [u8]>;
 pub(super) const PATIENT: Versions = TableDefinition::new("patient");
 /// Value, system and id of current versions.
 pub(super) const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
+/// Value, system and id of versions that are not current, where the current one has not the same.
+pub(super) const FORMER: Identifiers = TableDefinition::new("patient_former");
 /// First day of the birth date and id to its last day, flags and stamp, of current versions.
 pub(super) const BORN: BirthTable = TableDefinition::new("patient_born");
 /// Id to the ids that its current version links to.
@@ -72,6 +75,7 @@ pub fn write(
 struct WrittenPatientTables<'t> {
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
     identifiers: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
+    former: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
     born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
     links: WrittenTable<'t, u64, &'static [u8]>,
     log: PatientChangeTable<'t>,
@@ -84,6 +88,7 @@ impl<'t> WrittenPatientTables<'t> {
         Ok(WrittenPatientTables {
             versions: transaction.open_table(PATIENT)?,
             identifiers: transaction.open_table(IDENTIFIER)?,
+            former: transaction.open_table(FORMER)?,
             born: transaction.open_table(BORN)?,
             links: transaction.open_table(LINK)?,
             log: PatientChangeTable::open(transaction)?,
@@ -116,7 +121,7 @@ impl<'t> WrittenPatientTables<'t> {
             if before.is_same {
                 return Ok(PatientWritten::Identical(id, before.version));
             }
-            self.forget(id, &before.facts)?;
+            self.forget(id, &before.facts, &write.facts)?;
         }
         let version = before.as_ref().map_or(Version::FIRST, |before| before.version.next());
         let stamp = stamp();
@@ -173,9 +178,17 @@ impl<'t> WrittenPatientTables<'t> {
         Ok(())
     }
 
-    fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), StoreError> {
-        for (system, value) in &facts.identifiers {
-            self.identifiers.remove((value.as_str(), system.as_str(), id.get()))?;
+    /// Takes out what the version before says, and keeps which identifiers the next one has not.
+    fn forget(&mut self, id: Id, facts: &PatientFacts, next: &PatientFacts) -> Result<(), StoreError> {
+        for identifier @ (system, value) in &facts.identifiers {
+            let key = (value.as_str(), system.as_str(), id.get());
+            self.identifiers.remove(key)?;
+            if !next.identifiers.contains(identifier) {
+                self.former.insert(key, ())?;
+            }
+        }
+        for (system, value) in &next.identifiers {
+            self.former.remove((value.as_str(), system.as_str(), id.get()))?;
         }
         self.born.remove((facts.born.map_or(UNKNOWN, |(first, _)| first), id.get()))?;
         self.links.remove(id.get())?;
@@ -195,6 +208,7 @@ struct PreviousPatient {
 pub struct PatientTables {
     versions: MayBeOpen<(u64, u32), &'static [u8]>,
     identifiers: MayBeOpen<(&'static str, &'static str, u64), ()>,
+    former: MayBeOpen<(&'static str, &'static str, u64), ()>,
     born: MayBeOpen<(i32, u64), (i32, u8, i64)>,
 }
 
@@ -255,17 +269,12 @@ impl PatientTables {
 
     /// Current patients with an identifier of this value: system and id, in their order.
     pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
-        let Some(identifiers) = opened(&self.identifiers, transaction, IDENTIFIER)? else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for row in identifiers.range((value, "", 0)..)? {
-            let (key, _) = row?;
-            let (met, system, id) = key.value();
-            if met != value {
-                break;
-            }
-            found.push((system.to_owned(), id_of(id)?));
-        }
-        Ok(found)
+        opened(&self.identifiers, transaction, IDENTIFIER)?.map_or(Ok(Vec::new()), |table| with(table, value))
+    }
+
+    /// As [`with`](Self::with), of patients who had it before and have it no more.
+    pub fn formerly_with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
+        opened(&self.former, transaction, FORMER)?.map_or(Ok(Vec::new()), |table| with(table, value))
     }
 
     /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
@@ -300,6 +309,22 @@ impl PatientTables {
         // Each has one line.
         opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len())
     }
+}
+
+fn with(
+    identifiers: &ReadOnlyTable<(&'static str, &'static str, u64), ()>,
+    value: &str,
+) -> Result<Vec<(String, Id)>, StoreError> {
+    let mut found = Vec::new();
+    for row in identifiers.range((value, "", 0)..)? {
+        let (key, _) = row?;
+        let (met, system, id) = key.value();
+        if met != value {
+            break;
+        }
+        found.push((system.to_owned(), id_of(id)?));
+    }
+    Ok(found)
 }
 
 /// Links of all current patients that have some.

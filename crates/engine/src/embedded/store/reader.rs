@@ -194,6 +194,11 @@ impl StoreReader {
         self.patients.with(&self.transaction, value)
     }
 
+    /// As [`patients_with`](Self::patients_with), of patients who had it before and have it no more.
+    pub fn patients_formerly_with(&self, value: &str) -> Result<Vec<(String, Id)>, StoreError> {
+        self.patients.formerly_with(&self.transaction, value)
+    }
+
     /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
     pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, StoreError> {
         self.patients.born(&self.transaction, from, to, max)

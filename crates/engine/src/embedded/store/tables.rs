@@ -18,7 +18,7 @@ pub(super) const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::ne
 pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
 /// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// A table that is opened once, where there is one.
 pub(super) fn opened<'a, K: Key + 'static, V: Value + 'static>(

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::patients::patient;
 use super::*;
+use crate::embedded::store::FORMAT;
 use crate::embedded::store::migration::tests as old;
 
 const NI: &str = "https://fhir.ee/sid/pid/est/ni";
@@ -16,6 +17,8 @@ struct Content {
     versions: Vec<(u64, u64, u32, Vec<u8>)>,
     patients: Vec<(u64, u64, u32)>,
     found: (u64, Vec<(u64, u32)>),
+    /// Who had an identifier before.
+    former: Vec<Vec<u64>>,
     /// By state: these are sums of counters.
     totals: Vec<u64>,
     consents: Vec<Option<Consent>>,
@@ -36,6 +39,11 @@ fn content_of(fixture: &Fixture) -> Content {
             .map(|(number, id, version)| (number, id.get(), version.get()))
             .collect(),
         found: fixture.find(Filter::Term(about("Patient/3"))),
+        former: (0..12)
+            .map(|number| {
+                engine.patients().known_by(NI, &format!("1{number}")).unwrap().iter().map(|id| id.get()).collect()
+            })
+            .collect(),
         totals: State::ALL.into_iter().map(by_state).collect(),
         consents: (1..=12)
             .map(|id| {
@@ -85,7 +93,7 @@ fn a_store_of_format_1_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
         fixture.reopen();
         assert_eq!(content_of(&fixture), before);
         fixture.engine.close();
-        assert_eq!(old::state(&path), (2, None, 24));
+        assert_eq!(old::state(&path), (FORMAT, None, 24));
         let copy = path.with_extension("redb.format-1");
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(old::state(&copy), (1, None, 0));
@@ -108,13 +116,15 @@ fn a_migration_that_is_killed_behind_any_of_its_commits_goes_on_there() {
         old::set_back(&path, has_counters);
         let images = tempfile::tempdir().unwrap();
         let killed = old::images(&path, 5, images.path());
-        // The first says that it begins, then counters if there are none, five of the log, and the end.
-        assert_eq!(killed.len(), if has_counters { 7 } else { 8 });
+        // The first says that it begins, then counters if there are none, five of the log and the end of the step; three of the identifiers
+        // that patients had, and the end.
+        assert_eq!(killed.len(), if has_counters { 11 } else { 12 });
         let last = killed.len() - 1;
         for (at, folder) in killed.into_iter().enumerate() {
             let file = folder.join("store.redb");
             let (format, unfinished, _) = old::state(&file);
-            assert_eq!((format, unfinished), (2, (at < last).then_some(1)), "{at}");
+            let step = if at + 5 <= last { 1 } else { 2 };
+            assert_eq!((format, unfinished), (FORMAT, (at < last).then_some(step)), "{at}");
             if at < last {
                 // Killed once more behind the next commit.
                 old::one_commit(&file, 3);
@@ -122,7 +132,7 @@ fn a_migration_that_is_killed_behind_any_of_its_commits_goes_on_there() {
             let again = opened_at(&folder);
             assert_eq!(content_of(&again), before, "{at}");
             again.engine.close();
-            assert_eq!(old::state(&file), (2, None, 24), "{at}");
+            assert_eq!(old::state(&file), (FORMAT, None, 24), "{at}");
             assert!(!file.with_extension("redb.format-1").exists(), "it was made before the first commit");
         }
     }
@@ -144,11 +154,12 @@ fn a_store_of_a_later_format_is_refused_and_both_numbers_are_named() {
     let fixture = filled();
     fixture.engine.close();
     let path = store(&fixture);
-    old::set_format(&path, 3);
+    old::set_format(&path, FORMAT + 1);
     let refused = Engine::open(options(&fixture.folder, &fixture.now)).err().unwrap();
     assert!(matches!(refused, StoreError::Newer(_)));
     let told = refused.to_string();
-    assert!(told.contains("format 3") && told.contains("up to 2") && told.contains("later release"), "{told}");
+    let both = [format!("format {}", FORMAT + 1), format!("up to {FORMAT}"), "later release".to_owned()];
+    assert!(both.iter().all(|part| told.contains(part)), "{told}");
     old::set_format(&path, 0);
     assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::Damaged(_))));
 }

@@ -159,6 +159,33 @@ fn an_identifier_finds_whoever_has_it_now() {
     assert_eq!(fixture.engine.patients().count().unwrap(), 4);
 }
 
+/// What was seen: once a personal code was corrected, the audit trail found by the old one nothing that named the patient, nor by the new
+/// one what named the old.
+#[test]
+fn an_identifier_that_nobody_has_any_more_is_that_of_who_had_it() {
+    let mut fixture = Fixture::new();
+    fixture.patients([patient(1, &[(NI, "7"), (PASSPORT, "p")]), patient(2, &[(NI, "8")])]);
+    fixture.patients([patient(1, &[(NI, "9")]), patient(2, &[])]);
+    fixture.patients([patient(1, &[(NI, "9"), (PASSPORT, "p")]), patient(3, &[(NI, "8")])]);
+    let seen = |fixture: &Fixture| {
+        let patients = fixture.engine.patients();
+        let known_by =
+            |value: &str| patients.known_by(NI, value).unwrap().iter().map(|id| id.get()).collect::<Vec<_>>();
+        let values = |number| {
+            let identifiers = patients.identifiers(id(number)).unwrap();
+            identifiers.into_iter().map(|(_, value)| value).collect::<Vec<_>>().join(" ")
+        };
+        (["7", "8", "9", "p"].map(known_by), [1, 2, 3, 4].map(values))
+    };
+    // 8 is another one's now.
+    let expected = [vec![1], vec![3], vec![1], vec![]];
+    assert_eq!(seen(&fixture), (expected.clone(), ["9 p 7", "", "8", ""].map(str::to_owned)));
+    fixture.reopen();
+    assert_eq!(seen(&fixture).0, expected);
+    let told = fixture.engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
+    assert!(told.is_whole(), "{told:?}");
+}
+
 #[test]
 fn whoever_has_an_identifier_that_another_should_have_alone_is_told() {
     let fixture = Fixture::new();

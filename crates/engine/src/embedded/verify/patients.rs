@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::patients;
 use super::super::store::patient::BornRow;
 use super::super::store::patient::record::{PatientRecord, write_links};
-use super::super::store::{Records, StoreError, StoreReader};
+use super::super::store::{PatientIdentifiers, Records, StoreError, StoreReader};
 use super::Check;
 use crate::PatientFacts;
 use crate::limits::{ID_MAX, VERIFY_CHUNK_ROWS};
@@ -44,7 +44,8 @@ impl Check<'_> {
             }
         }
         drop(reader);
-        self.identifiers()?;
+        self.identifiers(PatientIdentifiers::Current)?;
+        self.identifiers(PatientIdentifiers::Former)?;
         self.born()?;
         self.patient_links()?;
         self.found.counts().patients = patients;
@@ -136,8 +137,13 @@ impl Check<'_> {
         let Ok(Some((facts, milliseconds))) = facts(reader, id) else { return Ok(()) };
         let Some(number) = Id::new(id) else { return Ok(()) };
         for (system, value) in &facts.identifiers {
-            if !reader.has_identifier(system, value, id)? {
+            if !reader.has_identifier(PatientIdentifiers::Current, (system, value), id)? {
                 self.found.tell("patient_identifier", &format!("an identifier of Patient/{id} is missing"));
+            }
+        }
+        for (system, value) in former(reader, number, &facts).unwrap_or_default() {
+            if !reader.has_identifier(PatientIdentifiers::Former, (&system, &value), id)? {
+                self.found.tell("patient_former", &format!("an identifier that Patient/{id} had is missing"));
             }
         }
         let line = BornRow::of(number, &facts, milliseconds);
@@ -151,22 +157,32 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// No identifier stands in the table that no newest version has.
-    fn identifiers(&mut self) -> Result<(), StoreError> {
+    /// No identifier stands in a table that no version has which the table is of.
+    fn identifiers(&mut self, which: PatientIdentifiers) -> Result<(), StoreError> {
         let mut after = (String::new(), String::new(), 0);
         loop {
             let reader = self.reader()?;
-            let rows = reader.bare_identifiers(&after, VERIFY_CHUNK_ROWS)?;
+            let rows = reader.bare_identifiers(which, &after, VERIFY_CHUNK_ROWS)?;
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.clone();
             for (value, system, id) in rows {
-                let facts = facts(&reader, id);
                 // A version that is not readable was told before.
-                let Ok(facts) = facts else { continue };
-                let has = facts.is_some_and(|(facts, _)| facts.identifiers.contains(&(system, value)));
+                let Ok(newest) = facts(&reader, id) else { continue };
+                let identifier = (system, value);
+                let has = match (which, newest, Id::new(id)) {
+                    (_, None, _) | (_, _, None) => false,
+                    (PatientIdentifiers::Current, Some((facts, _)), _) => facts.identifiers.contains(&identifier),
+                    (PatientIdentifiers::Former, Some((facts, _)), Some(id)) => match former(&reader, id, &facts) {
+                        Ok(former) => former.contains(&identifier),
+                        Err(_) => continue,
+                    },
+                };
                 if !has {
-                    let problem = format!("it says an identifier of Patient/{id} that its newest version has not");
-                    self.found.tell("patient_identifier", &problem);
+                    let whose = match which {
+                        PatientIdentifiers::Current => "its newest version has not",
+                        PatientIdentifiers::Former => "no earlier version has, or the newest has still",
+                    };
+                    self.found.tell(which.name(), &format!("it says an identifier of Patient/{id} that {whose}"));
                 }
             }
         }
@@ -218,4 +234,11 @@ fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
 fn facts(reader: &StoreReader, id: u64) -> Result<Option<(PatientFacts, i64)>, StoreError> {
     let Some(id) = Id::new(id) else { return Ok(None) };
     reader.newest_patient(id, |_, record| Ok((record.facts()?, record.stamp.milliseconds)))
+}
+
+/// Identifiers, system and value, that earlier versions of a patient have and the newest has not.
+fn former(reader: &StoreReader, id: Id, newest: &PatientFacts) -> Result<HashSet<(String, String)>, StoreError> {
+    let versions = reader.patient_versions(id, |_, record| Ok(record.facts()?.identifiers))?;
+    let earlier = versions.into_iter().flatten().filter(|identifier| !newest.identifiers.contains(identifier));
+    Ok(earlier.collect())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::log::GuardedDrop;
+use super::super::patient::FORMER;
 use super::super::patient::change::PATIENT_CHANGE;
 use super::super::{COUNTER, patient};
 use super::*;
@@ -20,6 +21,7 @@ pub fn set_back(path: &Path, has_counters: bool) {
     let transaction = opened(path).begin_write().unwrap();
     let WriteTransaction::Redb(of_redb) = &transaction else { unreachable!("it was opened as a file") };
     of_redb.delete_table(PATIENT_CHANGE).unwrap();
+    of_redb.delete_table(FORMER).unwrap();
     if !has_counters {
         of_redb.delete_table(COUNTER).unwrap();
     }

@@ -41,7 +41,7 @@ impl WrittenPatientTables<'_> {
         let facts = record.facts()?;
         let before = self.before(id, record.tail)?;
         if let Some(before) = &before {
-            self.forget(id, &before.facts)?;
+            self.forget(id, &before.facts, &facts)?;
         }
         self.versions.insert((id.get(), version.get()), bytes)?;
         self.log.push(id, version)?;
