@@ -17,6 +17,18 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// What the file system says.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// What a file holds; nothing where there is none.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+
+    /// Takes a file away, where there is one.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
 /// A file that is written to.
@@ -51,6 +63,21 @@ impl Disk for SystemDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        absent_is_none(fs::read(path))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        absent_is_none(fs::remove_file(path)).map(drop)
+    }
+}
+
+fn absent_is_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
     }
 }
 

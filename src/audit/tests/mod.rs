@@ -49,6 +49,14 @@ impl Disk for Faulty {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(FaultyTarget(SystemDisk.open(path)?, self.0.clone())))
     }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        SystemDisk.read(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove(path)
+    }
 }
 
 impl DiskFile for FaultyTarget {

@@ -174,6 +174,10 @@ events! {
         "The changes of the batch were refused. Make room, or look at the disk.";
     STORE_OPEN_AGAIN    WARN  "store.recovered"     "the store is open again"
         "After store.not-written. Nothing to do.";
+    STORE_NOT_SETTLED   WARN  "store.not-settled"   "the store's file could not be made durable at the stop"
+        "Nothing is lost: the next start reads it from the journal. Look at the disk.";
+    STORE_REPLAYED      INFO  "store.replayed"      "changes were read from the journal of the store"
+        "At the start after a crash. Nothing to do.";
     STORE_SYNCED        WARN  "store.synced"        "what a failed sync of the store was for is on the disk"
         "After a failed sync. Nothing to do.";
     STORE_SYNC_UNMARKED ERROR "store.sync-unmarked" "a sync of the store failed, and the next process cannot be told"

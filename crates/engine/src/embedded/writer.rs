@@ -62,6 +62,9 @@ impl SteppedWriter {
                     Err(RecvTimeoutError::Timeout) => {
                         // Who watches the service learns it from the store's health.
                         drop(self.shared.store.expect_in_place());
+                        if let Err(error) = self.shared.store.settle() {
+                            event!(STORE_NOT_WRITTEN, error = %error);
+                        }
                         None
                     }
                     Err(RecvTimeoutError::Disconnected) => return,

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use redb::{Builder, Database, DatabaseError, StorageError};
 
+use super::journal::JournalPlace;
 use aside::Aside;
 use base::log::event;
 use heard::{Ears, Heard};
@@ -104,6 +105,11 @@ impl FileMedium {
     pub fn open_aside(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
         let (backend, locks) = self.site.open_to_read(path, false)?;
         builder.create_with_backend(Aside::new(backend, locks)?)
+    }
+
+    /// Where its journal lies.
+    pub(super) fn journal(&self) -> JournalPlace {
+        self.site.journal()
     }
 
     /// Whether a call has failed since the database was opened.

@@ -3,6 +3,9 @@
 
 mod guarded;
 pub(super) mod memory;
+mod redo;
+mod replay;
+
 /// What a table takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measured {
@@ -22,10 +25,12 @@ pub struct Measured {
 mod tests;
 
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::collections::btree_map;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use redb::{
     AccessGuard, CompactionError, Database, Durability, Key, OwnedAccessGuard, Range, ReadableDatabase, ReadableTable,
@@ -33,22 +38,73 @@ use redb::{
 };
 
 use super::error::{FILE, StoreError};
+use super::journal::StoreJournal;
+use super::tables::META;
 pub(super) use guarded::{GuardedDrop, guarded};
 use memory::{MemoryLog, OrderedKey};
+use redo::RedoNotes;
+pub(super) use replay::replay;
 
 /// An open log.
 pub enum Log {
-    Redb(GuardedDrop<Database>),
+    Redb(RedbLog),
     Memory(MemoryLog),
 }
 
+/// A log in a file of redb. With a journal commits are durable in that first, and redb's file follows.
+pub struct RedbLog {
+    database: GuardedDrop<Database>,
+    journal: Option<SharedJournal>,
+}
+
+/// The journal, of the log and of the transaction that is open.
+type SharedJournal = Arc<Mutex<StoreJournal>>;
+
+/// Name in `meta` of where the store goes on in its journal.
+const JOURNAL: &str = "journal";
+
+/// A panic leaves the journal as it was before or behind a record, and what failed is not written to again.
+fn locked(journal: &SharedJournal) -> MutexGuard<'_, StoreJournal> {
+    journal.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Log {
+    /// A database without a journal.
+    pub(super) fn of_redb(database: Database) -> Log {
+        Log::Redb(RedbLog { database: GuardedDrop::new(database), journal: None })
+    }
+
+    /// From now on commits are durable in a journal first.
+    pub(super) fn follow(&mut self, journal: StoreJournal) {
+        if let Log::Redb(log) = self {
+            log.journal = Some(Arc::new(Mutex::new(journal)));
+        }
+    }
+
+    /// Makes redb's file durable, so that it has what its journal has. One that `ends` goes on with no journal until the next commit.
+    pub(super) fn checkpoint(&self, quick_repair: bool, ends: bool) -> Result<(), StoreError> {
+        let Log::Redb(RedbLog { journal: Some(journal), .. }) = self else { return Ok(()) };
+        if !locked(journal).is_open() {
+            return Ok(());
+        }
+        let mut transaction = self.begin_write()?;
+        transaction.durable(quick_repair)?;
+        match transaction {
+            WriteTransaction::Redb(writing) => checkpoint(writing.transaction, &mut locked(journal), ends),
+            WriteTransaction::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Whether records wait for a checkpoint, the newest for so long.
+    pub(super) fn waits_for(&self, pause: Duration) -> bool {
+        let Log::Redb(RedbLog { journal: Some(journal), .. }) = self else { return false };
+        locked(journal).waits_since().is_some_and(|newest| newest.elapsed() >= pause)
+    }
+
     /// Begins to read at the newest commit.
     pub(super) fn begin_read(&self) -> Result<ReadTransaction, StoreError> {
         match self {
-            Log::Redb(database) => {
-                guarded(FILE, || Ok(ReadTransaction::Redb(GuardedDrop::new(database.begin_read()?))))
-            }
+            Log::Redb(log) => guarded(FILE, || Ok(ReadTransaction::Redb(GuardedDrop::new(log.database.begin_read()?)))),
             Log::Memory(memory) => Ok(ReadTransaction::Memory(memory.read())),
         }
     }
@@ -56,8 +112,11 @@ impl Log {
     /// Begins the one write transaction.
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
         match self {
-            Log::Redb(database) => {
-                guarded(FILE, || Ok(WriteTransaction::Redb(GuardedDrop::new(database.begin_write()?))))
+            Log::Redb(log) => {
+                let transaction = guarded(FILE, || Ok(GuardedDrop::new(log.database.begin_write()?)))?;
+                let notes = |journal: &SharedJournal| RefCell::new(RedoNotes::new(locked(journal).record_bytes_max()));
+                let journal = log.journal.as_ref().map(|journal| (journal.clone(), notes(journal)));
+                Ok(WriteTransaction::Redb(RedbWriting { transaction, journal }))
             }
             Log::Memory(memory) => Ok(WriteTransaction::Memory(memory.write())),
         }
@@ -66,15 +125,15 @@ impl Log {
     /// Compares everything with its checksums; false where something was mended.
     pub(super) fn check_integrity(&mut self) -> Result<bool, StoreError> {
         match self {
-            Log::Redb(database) => guarded(FILE, || Ok(database.check_integrity()?)),
+            Log::Redb(log) => guarded(FILE, || Ok(log.database.check_integrity()?)),
             Log::Memory(_) => Ok(true),
         }
     }
 
     /// Gives free room back; whether there was some. Nothing while somebody reads.
     pub(super) fn compact(&mut self) -> Result<Option<bool>, StoreError> {
-        let Log::Redb(database) = self else { return Ok(Some(false)) };
-        guarded(FILE, || match database.compact() {
+        let Log::Redb(log) = self else { return Ok(Some(false)) };
+        guarded(FILE, || match log.database.compact() {
             Ok(more) => Ok(Some(more)),
             Err(CompactionError::TransactionInProgress) => Ok(None),
             Err(error) => Err(error.into()),
@@ -152,18 +211,62 @@ impl ReadTransaction {
 /// A write transaction. One that is dropped changes nothing.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub enum WriteTransaction {
-    Redb(GuardedDrop<redb::WriteTransaction>),
+    Redb(RedbWriting),
     Memory(memory::MemoryTransaction),
 }
 
+/// A write transaction of redb, and what it changes where that goes into a journal.
+pub struct RedbWriting {
+    transaction: GuardedDrop<redb::WriteTransaction>,
+    journal: Option<(SharedJournal, RefCell<RedoNotes>)>,
+}
+
+/// Commits durably, and says where the store goes on behind it.
+fn checkpoint(
+    transaction: GuardedDrop<redb::WriteTransaction>,
+    journal: &mut StoreJournal,
+    ends: bool,
+) -> Result<(), StoreError> {
+    let start = if ends { journal.end() } else { journal.prepare()? };
+    guarded(FILE, || {
+        transaction.open_table(META)?.insert(JOURNAL, start.write().as_slice())?;
+        Ok(transaction.into_inner().commit()?)
+    })?;
+    journal.checkpointed();
+    Ok(())
+}
+
+impl RedbWriting {
+    fn commit(self) -> Result<(), StoreError> {
+        let RedbWriting { mut transaction, journal } = self;
+        let Some((journal, notes)) = journal else { return guarded(FILE, || Ok(transaction.into_inner().commit()?)) };
+        let (mut journal, notes) = (locked(&journal), notes.into_inner());
+        let Some(steps) = notes.whole().filter(|steps| journal.has_room(steps.len())) else {
+            return checkpoint(transaction, &mut journal, false);
+        };
+        // From here on it is committed, also where redb fails. Where the journal fails nobody has seen it, and it is given up.
+        journal.append(steps)?;
+        transaction.set_durability(Durability::None).map_err(|error| StoreError::Io(error.to_string()))?;
+        transaction.set_quick_repair(false);
+        guarded(FILE, || Ok(transaction.into_inner().commit()?))
+    }
+}
+
 impl WriteTransaction {
-    /// Every commit is durable before anyone is answered.
+    /// Every commit is durable before anyone is answered. `quick_repair` is for one that is a checkpoint.
     pub fn durable(&mut self, quick_repair: bool) -> Result<(), StoreError> {
-        if let WriteTransaction::Redb(transaction) = self {
+        if let WriteTransaction::Redb(RedbWriting { transaction, .. }) = self {
             transaction.set_durability(Durability::Immediate).map_err(|error| StoreError::Io(error.to_string()))?;
             transaction.set_quick_repair(quick_repair);
         }
         Ok(())
+    }
+
+    /// Takes a whole table out of a file.
+    #[cfg(test)]
+    pub fn delete_table<K: Key + 'static, V: Value + 'static>(&self, definition: TableDefinition<'static, K, V>) {
+        let WriteTransaction::Redb(writing) = self else { unreachable!("it was opened as a file") };
+        writing.transaction.delete_table(definition).unwrap();
     }
 
     /// A table, made where it is absent.
@@ -172,9 +275,9 @@ impl WriteTransaction {
         definition: TableDefinition<'static, K, V>,
     ) -> Result<WrittenTable<'_, K, V>, StoreError> {
         let rows = match self {
-            WriteTransaction::Redb(transaction) => {
+            WriteTransaction::Redb(RedbWriting { transaction, journal }) => {
                 let table = guarded(definition.name(), || Ok(transaction.open_table(definition)?))?;
-                WriteTable::Redb(GuardedDrop::new(table))
+                WriteTable::Redb(GuardedDrop::new(table), journal.as_ref().map(|(_, notes)| notes))
             }
             WriteTransaction::Memory(writing) => WriteTable::Memory(writing.table(definition.name())),
         };
@@ -183,7 +286,7 @@ impl WriteTransaction {
 
     pub fn commit(self) -> Result<(), StoreError> {
         match self {
-            WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().commit()?)),
+            WriteTransaction::Redb(writing) => writing.commit(),
             WriteTransaction::Memory(writing) => {
                 writing.commit();
                 Ok(())
@@ -193,7 +296,7 @@ impl WriteTransaction {
 
     pub fn abort(self) -> Result<(), StoreError> {
         match self {
-            WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().abort()?)),
+            WriteTransaction::Redb(writing) => guarded(FILE, || Ok(writing.transaction.into_inner().abort()?)),
             WriteTransaction::Memory(_) => Ok(()),
         }
     }
@@ -219,7 +322,7 @@ pub enum ReadRows<K: Key + 'static, V: Value + 'static> {
 
 /// Rows of a table that the transaction changes.
 pub enum WriteTable<'t, K: Key + 'static, V: Value + 'static> {
-    Redb(GuardedDrop<redb::Table<'t, K, V>>),
+    Redb(GuardedDrop<redb::Table<'t, K, V>>, Option<&'t RefCell<RedoNotes>>),
     Memory(memory::MemoryWriteTable<'t>),
 }
 
@@ -252,7 +355,7 @@ impl<'t, K: Key + 'static, V: Value + 'static> ReadableRows<K, V> for WriteTable
 
     fn lying(&self) -> ReadTable<'_, Self::OfRedb> {
         match self {
-            WriteTable::Redb(table) => ReadTable::Redb(table),
+            WriteTable::Redb(table, _) => ReadTable::Redb(table),
             WriteTable::Memory(table) => ReadTable::Memory(table.rows()),
         }
     }
@@ -398,7 +501,13 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
         value: impl Borrow<V::SelfType<'v>>,
     ) -> Result<bool, StoreError> {
         match &mut self.rows {
-            WriteTable::Redb(table) => guarded(self.definition.name(), || Ok(table.insert(key, value)?.is_some())),
+            WriteTable::Redb(table, notes) => {
+                if let Some(notes) = notes {
+                    let (key, value) = (K::as_bytes(key.borrow()), V::as_bytes(value.borrow()));
+                    notes.borrow_mut().put(self.definition.name(), key.as_ref(), value.as_ref());
+                }
+                guarded(self.definition.name(), || Ok(table.insert(key, value)?.is_some()))
+            }
             WriteTable::Memory(table) => {
                 let value = V::as_bytes(value.borrow()).as_ref().into();
                 Ok(table.change().insert(OrderedKey::new::<K>(key), value).is_some())
@@ -409,10 +518,15 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
     /// Takes a row out, where it is there.
     pub fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<(), StoreError> {
         match &mut self.rows {
-            WriteTable::Redb(table) => guarded(self.definition.name(), || {
-                table.remove(key)?;
-                Ok(())
-            }),
+            WriteTable::Redb(table, notes) => {
+                if let Some(notes) = notes {
+                    notes.borrow_mut().take(self.definition.name(), K::as_bytes(key.borrow()).as_ref());
+                }
+                guarded(self.definition.name(), || {
+                    table.remove(key)?;
+                    Ok(())
+                })
+            }
             WriteTable::Memory(table) => {
                 table.change().remove(&OrderedKey::new::<K>(key));
                 Ok(())
@@ -423,7 +537,10 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
     /// Takes all rows out.
     pub fn clear(&mut self) -> Result<(), StoreError> {
         match &mut self.rows {
-            WriteTable::Redb(table) => guarded(self.definition.name(), || Ok(table.retain(|_, _| false)?)),
+            WriteTable::Redb(table, notes) => {
+                notes.iter().for_each(|notes| notes.borrow_mut().clear(self.definition.name()));
+                guarded(self.definition.name(), || Ok(table.retain(|_, _| false)?))
+            }
             WriteTable::Memory(table) => {
                 table.change().clear();
                 Ok(())
@@ -436,12 +553,16 @@ impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
         &mut self,
         rows: impl IntoIterator<Item = (A, B)>,
     ) -> Result<(), StoreError> {
-        let WriteTable::Redb(table) = &mut self.rows else {
+        let WriteTable::Redb(table, notes) = &mut self.rows else {
             return rows.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop));
         };
         guarded(self.definition.name(), || {
             let mut end = table.upper_bound_mut(Bound::<A>::Unbounded)?;
             for (key, value) in rows {
+                if let Some(notes) = notes {
+                    let (key, value) = (K::as_bytes(key.borrow()), V::as_bytes(value.borrow()));
+                    notes.borrow_mut().put(self.definition.name(), key.as_ref(), value.as_ref());
+                }
                 end.insert_before(key, value).map_err(|error| match error {
                     redb::CursorError::Storage(error) => error.into(),
                     // The last key that the table says is not its last one.

@@ -9,10 +9,14 @@ use redb::{Database, DatabaseError};
 use super::backend::FileMedium;
 use super::error::{FILE, StoreError, io};
 use super::holder::FolderHolder;
+use super::journal::StoreJournal;
 use super::log::memory::MemoryLog;
-use super::log::{GuardedDrop, Log, guarded};
+use super::log::{Log, guarded, replay};
 use super::pages::Pages;
 use crate::{FolderNames, FolderPurpose, QuickRepair, STORE_FILE};
+
+/// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
+const QUICK_REPAIR_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What a store is opened on.
 #[derive(Clone, Debug)]
@@ -74,7 +78,23 @@ impl StoreMedium {
             OpenMode::Aside => file.open_aside(&builder, path).map_err(io),
             OpenMode::Look => file.open_looking(&builder, path).map_err(|error| unopened(path, error)),
         });
-        opened.map(|database| Log::Redb(GuardedDrop::new(database)))
+        opened.map(Log::of_redb)
+    }
+
+    /// Brings a log that was just opened to where its journal ends, and returns the journal, where it has one.
+    ///
+    /// # Errors
+    /// As [`replay`].
+    pub(super) fn catch_up(
+        &self,
+        log: &Log,
+        path: &Path,
+        quick_repair: bool,
+    ) -> Result<Option<StoreJournal>, StoreError> {
+        match self {
+            StoreMedium::File(file) => replay(log, file.journal(), path, quick_repair),
+            StoreMedium::Memory(_) => Ok(None),
+        }
     }
 
     /// As [`FileMedium::is_in_place`].
@@ -145,7 +165,26 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// Opens the log with all that its journal has. Whoever writes to it writes to the journal first.
     pub(super) fn open(&self, path: &Path, way: OpenMode) -> Result<Log, StoreError> {
-        self.medium.open(path, self.cache_bytes, way)
+        let (mut log, journal) = self.open_bare(path, way)?;
+        journal.into_iter().filter(|_| way == OpenMode::Write).for_each(|journal| log.follow(journal));
+        Ok(log)
+    }
+
+    /// As [`open`](Self::open), with the journal to be followed later.
+    pub(super) fn open_bare(&self, path: &Path, way: OpenMode) -> Result<(Log, Option<StoreJournal>), StoreError> {
+        let log = self.medium.open(path, self.cache_bytes, way)?;
+        let journal = self.medium.catch_up(&log, path, self.prepares(path))?;
+        Ok((log, journal))
+    }
+
+    /// Whether durable commits prepare a fast start after a crash.
+    pub(super) fn prepares(&self, path: &Path) -> bool {
+        match self.quick_repair {
+            QuickRepair::On => true,
+            QuickRepair::Off => false,
+            QuickRepair::Auto => fs::metadata(path).is_ok_and(|file| file.len() >= QUICK_REPAIR_FILE_BYTES),
+        }
     }
 }

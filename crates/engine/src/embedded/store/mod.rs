@@ -15,6 +15,7 @@ pub mod crc;
 mod error;
 mod floor;
 mod holder;
+mod journal;
 mod list;
 mod log;
 mod medium;
@@ -36,15 +37,16 @@ pub mod tampered;
 mod time;
 mod whole;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use crate::{QuickRepair, STORE_FILE};
+use crate::STORE_FILE;
 pub use backend::FileMedium;
 pub use bare::{PatientIdentifiers, Records};
+use base::log::event;
 pub use batch::Batch;
 use body::Dictionary;
 pub use change::{ChangeKind, ChangeRow};
@@ -104,8 +106,8 @@ pub struct Store {
     lock: Mutex<Option<File>>,
 }
 
-/// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
-const QUICK_REPAIR_FILE_BYTES: u64 = 64 * 1024 * 1024;
+/// How long no commit has come when the store's file is made durable, in seconds: by then nobody waits.
+const CHECKPOINT_PAUSE_SECONDS: u64 = 5;
 
 impl Store {
     /// Opens the store in a folder, or makes it.
@@ -124,11 +126,12 @@ impl Store {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, false)?;
         options.medium.make(&path, options.cache_bytes)?;
-        let database = options.open(&path, OpenMode::Write)?;
+        let (mut database, journal) = options.open_bare(&path, OpenMode::Write)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, Some(&path), &options)?;
+        journal.into_iter().for_each(|journal| database.follow(journal));
         Store::assemble(path, options, database, (holding, lock), false).map(|store| (store, opened))
     }
 
@@ -258,7 +261,7 @@ impl Store {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(StoreError::Reopening)?;
         let mut transaction = database.begin_write().inspect_err(|error| self.heed(error))?;
-        transaction.durable(self.quick_repair())?;
+        transaction.durable(self.options.prepares(&self.path))?;
         let outcome = {
             let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
             match write(&mut batch) {
@@ -308,11 +311,19 @@ impl Store {
         self.options.medium.is_gone()
     }
 
-    fn quick_repair(&self) -> bool {
-        match self.options.quick_repair {
-            QuickRepair::On => true,
-            QuickRepair::Off => false,
-            QuickRepair::Auto => fs::metadata(&self.path).is_ok_and(|file| file.len() >= QUICK_REPAIR_FILE_BYTES),
+    /// Makes the file durable when it has waited for that long enough. Called by the writer while nothing is to be written.
+    ///
+    /// # Errors
+    /// The disk failed: the store is to be opened again.
+    pub fn settle(&self) -> Result<(), StoreError> {
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(database) = guard.as_ref().filter(|_| !self.is_aside() && !self.has_failed()) else { return Ok(()) };
+        match database.waits_for(Duration::from_secs(CHECKPOINT_PAUSE_SECONDS)) {
+            true => database.checkpoint(self.options.prepares(&self.path), false).inspect_err(|error| {
+                self.heed(error);
+                self.distrust();
+            }),
+            false => Ok(()),
         }
     }
 
@@ -409,7 +420,13 @@ impl Store {
         drop(self.holding.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(database) = database.filter(|_| !self.is_aside() && !self.has_failed() && !self.is_gone())
+            && let Err(error) = database.checkpoint(self.options.prepares(&self.path), true)
+        {
+            // The journal has it all.
+            event!(STORE_NOT_SETTLED, error = %error);
+        }
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }

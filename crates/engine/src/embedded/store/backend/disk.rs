@@ -1,6 +1,7 @@
 //! A disk that a test plays: it knows what is synced and what is only written, fails, tears or forgets at the call it is told to, and at a
 //! power cut keeps, loses or half keeps what was not synced, by a seed.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Bound;
@@ -9,9 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, Builder, DatabaseError, StorageBackend};
 
+use super::super::journal::JournalPlace;
 use super::FileMedium;
 use super::mark::{Note, UnsyncedMark};
 use super::site::{OpenedFile, Site};
+use journal::disk::{Disk, DiskFile};
 
 /// What goes wrong, at the call of a write, a sync or a change of the length that has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,21 +42,29 @@ impl DiskFault {
 #[derive(Debug, Default)]
 pub struct SimulatedDisk(Mutex<SimulatedDiskState>);
 
+/// A file by its name; that of the database is the empty one.
+type FileName = String;
+
 #[derive(Debug, Default)]
-struct SimulatedDiskState {
+struct SimulatedFile {
     /// What the process sees.
     seen: Vec<u8>,
     /// What a power cut cannot take.
     synced: Vec<u8>,
     /// What came since the last sync, in its order.
     unsynced: Vec<DiskChange>,
-    /// Writes, syncs and changes of the length so far.
-    calls: u64,
-    /// The file has its name.
+    /// It has its name.
     is_named: bool,
-    fault: Option<(u64, DiskFault)>,
     /// Something was forgotten, and no sync has told it.
     is_untold: bool,
+}
+
+#[derive(Debug, Default)]
+struct SimulatedDiskState {
+    files: BTreeMap<FileName, SimulatedFile>,
+    /// Writes, syncs and changes of the length so far.
+    calls: u64,
+    fault: Option<(u64, DiskFault)>,
     /// Syncs that told it.
     told: u64,
     /// What lies beside the file to say what a failed sync was for.
@@ -122,10 +133,18 @@ impl Site for SimulatedSite {
         Ok(())
     }
 
+    /// So small that it is full every few commits.
+    fn journal(&self) -> JournalPlace {
+        JournalPlace { disk: Arc::new(self.0.present(DATABASE)), file_bytes: 16 * 1024 }
+    }
+
     fn lock_folder(&self, _: &Path, _: bool) -> Result<Option<File>, DatabaseError> {
         Ok(None)
     }
 }
+
+/// The name of the database.
+const DATABASE: &str = "";
 
 impl Note for Arc<SimulatedDisk> {
     fn read(&self) -> Option<String> {
@@ -153,17 +172,22 @@ impl SimulatedDisk {
     pub fn power_on(self: &Arc<SimulatedDisk>) -> ProcessDisk {
         let mut state = self.state();
         state.life += 1;
-        ProcessDisk { disk: self.clone(), life: state.life }
+        ProcessDisk { disk: self.clone(), life: state.life, file: DATABASE.to_owned() }
+    }
+
+    /// A file for the process that has the disk.
+    fn present(self: &Arc<SimulatedDisk>, file: &str) -> ProcessDisk {
+        ProcessDisk { disk: self.clone(), life: self.state().life, file: file.to_owned() }
     }
 
     /// Whether there is no file of this name; what was begun under another one is thrown away.
     pub fn is_blank(&self) -> bool {
         let mut state = self.state();
-        if !state.is_named {
-            (state.seen, state.synced, state.unsynced) = (Vec::new(), Vec::new(), Vec::new());
-            state.is_untold = false;
+        let file = state.files.entry(DATABASE.to_owned()).or_default();
+        if !file.is_named {
+            *file = SimulatedFile::default();
         }
-        !state.is_named
+        !file.is_named
     }
 
     /// What lies beside the file. It takes no call: whoever writes it goes on when that fails.
@@ -188,7 +212,7 @@ impl SimulatedDisk {
     /// The file gets its name.
     pub fn name(self: &Arc<SimulatedDisk>) -> io::Result<()> {
         self.power_on().change(None)?;
-        self.state().is_named = true;
+        self.state().files.entry(DATABASE.to_owned()).or_default().is_named = true;
         Ok(())
     }
 
@@ -226,22 +250,26 @@ impl SimulatedDisk {
     /// Cuts the power, if that is not done, and turns it on again. Of what was not synced each sector is there or not, as `keep` says.
     pub fn crash(&self, keep: &mut dyn FnMut() -> Kept) {
         let mut state = self.state();
-        let mut bytes = std::mem::take(&mut state.synced);
-        for change in std::mem::take(&mut state.unsynced) {
-            match (keep(), change) {
-                (Kept::All, change) => change.apply(&mut bytes),
-                (Kept::Nothing, _) | (Kept::Part, DiskChange::Length(_)) => {}
-                (Kept::Part, DiskChange::Write(offset, data)) => {
-                    for (at, sector) in data.chunks(SECTOR_BYTES).enumerate() {
-                        if keep() != Kept::Nothing {
-                            DiskChange::Write(offset + at * SECTOR_BYTES, sector.to_vec()).apply(&mut bytes);
+        for file in state.files.values_mut() {
+            let mut bytes = std::mem::take(&mut file.synced);
+            for change in std::mem::take(&mut file.unsynced) {
+                match (keep(), change) {
+                    (Kept::All, change) => change.apply(&mut bytes),
+                    (Kept::Nothing, _) | (Kept::Part, DiskChange::Length(_)) => {}
+                    (Kept::Part, DiskChange::Write(offset, data)) => {
+                        for (at, sector) in data.chunks(SECTOR_BYTES).enumerate() {
+                            if keep() != Kept::Nothing {
+                                DiskChange::Write(offset + at * SECTOR_BYTES, sector.to_vec()).apply(&mut bytes);
+                            }
                         }
                     }
                 }
             }
+            (file.synced, file.seen, file.is_untold) = (bytes.clone(), bytes, false);
         }
-        (state.synced, state.seen) = (bytes.clone(), bytes);
-        (state.is_off, state.fault, state.is_untold) = (false, None, false);
+        // What never got its name is not there.
+        state.files.retain(|name, file| file.is_named || name == DATABASE);
+        (state.is_off, state.fault) = (false, None);
         if keep() == Kept::Nothing {
             state.mark = None;
         }
@@ -250,12 +278,14 @@ impl SimulatedDisk {
 }
 
 impl SimulatedDiskState {
-    /// Some of what was not synced is on the disk, and the rest is not: none, a third or two of three, by the call.
-    fn forget(&mut self) {
-        for (at, change) in (1..).zip(std::mem::take(&mut self.unsynced)) {
-            let mixed: u64 = (self.calls + at * 0x1_0000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-            if mixed % 3 < self.calls % 3 {
-                change.apply(&mut self.synced);
+    /// Some of what was not synced of a file is on the disk, and the rest is not: none, a third or two of three, by the call.
+    fn forget(&mut self, file: &str) {
+        let calls = self.calls;
+        let Some(file) = self.files.get_mut(file) else { return };
+        for (at, change) in (1..).zip(std::mem::take(&mut file.unsynced)) {
+            let mixed: u64 = (calls + at * 0x1_0000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            if mixed % 3 < calls % 3 {
+                change.apply(&mut file.synced);
             }
         }
     }
@@ -272,11 +302,12 @@ pub enum Kept {
     Part,
 }
 
-/// The disk as one process has it.
-#[derive(Debug)]
+/// A file of the disk as one process has it.
+#[derive(Clone, Debug)]
 pub struct ProcessDisk {
     disk: Arc<SimulatedDisk>,
     life: u64,
+    file: FileName,
 }
 
 impl ProcessDisk {
@@ -295,11 +326,12 @@ impl ProcessDisk {
         if let Some((at, DiskFault::Forgets)) = state.fault
             && state.calls >= at
         {
-            (state.fault, state.is_untold) = (None, true);
-            state.forget();
+            state.fault = None;
+            state.files.entry(self.file.clone()).or_default().is_untold = true;
+            state.forget(&self.file);
         }
-        if change.is_none() && std::mem::take(&mut state.is_untold) {
-            state.forget();
+        if change.is_none() && std::mem::take(&mut state.files.entry(self.file.clone()).or_default().is_untold) {
+            state.forget(&self.file);
             state.told += 1;
             return Err(io::Error::from_raw_os_error(libc::EIO));
         }
@@ -308,17 +340,19 @@ impl ProcessDisk {
             DiskFault::Once | DiskFault::Torn => state.calls == *at,
             DiskFault::Forgets => false,
         });
+        let file = state.files.entry(self.file.clone()).or_default();
         match due.map(|(_, fault)| fault) {
             None | Some(DiskFault::Forgets) => {}
             Some(DiskFault::Once) => return Err(io::Error::from_raw_os_error(libc::EIO)),
-            // Syncing takes no room; any write does, on a file with holes.
-            Some(DiskFault::Full) if change.is_none() => {}
+            // Syncing takes no room, nor does what was filled with zeros; any other write does, on a file with holes.
+            Some(DiskFault::Full)
+                if change.is_none() || change.as_ref().is_some_and(|change| self.is_filled(file, change)) => {}
             Some(DiskFault::Full) => return Err(ErrorKind::StorageFull.into()),
             Some(DiskFault::ReadOnly) => return Err(ErrorKind::ReadOnlyFilesystem.into()),
             Some(DiskFault::Torn) => {
                 if let Some(DiskChange::Write(offset, data)) = &change {
                     let half = DiskChange::Write(*offset, data[..data.len() / 2].to_vec());
-                    state.unsynced.push(half);
+                    file.unsynced.push(half);
                 }
                 state.is_off = true;
                 return Err(io::Error::other("the power is cut"));
@@ -326,28 +360,91 @@ impl ProcessDisk {
         }
         match change {
             Some(change) => {
-                change.apply(&mut state.seen);
-                state.unsynced.push(change);
+                change.apply(&mut file.seen);
+                file.unsynced.push(change);
             }
             None => {
-                for change in std::mem::take(&mut state.unsynced) {
-                    change.apply(&mut state.synced);
+                for change in std::mem::take(&mut file.unsynced) {
+                    change.apply(&mut file.synced);
                 }
             }
         }
         Ok(())
     }
+
+    /// Whether a write goes where zeros were written: files beside the database are made so.
+    fn is_filled(&self, file: &SimulatedFile, change: &DiskChange) -> bool {
+        let end = |offset: usize, data: &[u8]| offset + data.len();
+        self.file != DATABASE
+            && matches!(change, DiskChange::Write(offset, data) if end(*offset, data) <= file.seen.len())
+    }
+}
+
+impl Disk for ProcessDisk {
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.present(&name_of(path));
+        if self.state()?.files.contains_key(&file.file) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let made = file.change(Some(DiskChange::Length(bytes as usize))).and_then(|()| file.change(None));
+        let mut state = self.state()?;
+        match made {
+            Ok(()) => state.files.entry(file.file.clone()).or_default().is_named = true,
+            Err(error) => {
+                state.files.remove(&file.file);
+                return Err(error);
+            }
+        }
+        drop(state);
+        Ok(Arc::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.present(&name_of(path));
+        match self.state()?.files.contains_key(&file.file) {
+            true => Ok(Arc::new(file)),
+            false => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.state()?.files.get(&name_of(path)).map(|file| file.seen.clone()))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.state()?.files.remove(&name_of(path));
+        Ok(())
+    }
+}
+
+fn name_of(path: &Path) -> FileName {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl DiskFile for ProcessDisk {
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.change(Some(DiskChange::Write(at as usize, bytes.to_vec())))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.change(None)
+    }
+
+    fn is_at(&self, path: &Path, bytes: u64) -> bool {
+        self.disk.state().files.get(&name_of(path)).is_some_and(|file| file.seen.len() as u64 >= bytes)
+    }
 }
 
 impl StorageBackend for ProcessDisk {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.state()?.seen.len() as u64)
+        Ok(self.state()?.files.get(&self.file).map_or(0, |file| file.seen.len()) as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let state = self.state()?;
         let offset = offset as usize;
-        let bytes = state.seen.get(offset..offset + out.len()).ok_or(ErrorKind::UnexpectedEof)?;
+        let bytes = state.files.get(&self.file).and_then(|file| file.seen.get(offset..offset + out.len()));
+        let bytes = bytes.ok_or(ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(bytes);
         Ok(())
     }

@@ -5,12 +5,15 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::backends::FileBackend;
 use redb::{Builder, DatabaseError, StorageBackend};
 
+use super::super::journal::{JOURNAL_FILE_BYTES, JournalPlace};
 use super::mark::UnsyncedMark;
 use crate::limits::STORE_ROOM_BYTES;
+use journal::disk::SystemDisk;
 
 /// The place of a store's file and of what lies beside it.
 pub(super) trait Site: Debug + Send + Sync {
@@ -28,6 +31,9 @@ pub(super) trait Site: Debug + Send + Sync {
 
     /// Writes a file beside the database and removes it again.
     fn prove_room(&self, path: &Path) -> io::Result<()>;
+
+    /// Where the journal of the database lies.
+    fn journal(&self) -> JournalPlace;
 
     /// Locks the folder until the file that comes back is dropped; nothing where it has no locks.
     fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError>;
@@ -99,6 +105,10 @@ impl Site for StoreFolder {
         // One that cannot be removed lies where the next one is written.
         drop(fs::remove_file(&probe));
         written
+    }
+
+    fn journal(&self) -> JournalPlace {
+        JournalPlace { disk: Arc::new(SystemDisk), file_bytes: JOURNAL_FILE_BYTES }
     }
 
     fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {

@@ -22,7 +22,7 @@ impl Numbers {
 
 fn both() -> [Log; 2] {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-    [Log::Redb(GuardedDrop::new(database)), Log::Memory(MemoryLog::default())]
+    [Log::of_redb(database), Log::Memory(MemoryLog::default())]
 }
 
 /// What a table answers to everything that it can be asked about some keys.

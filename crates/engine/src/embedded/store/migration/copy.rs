@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use redb::Database;
 
-use super::super::log::{GuardedDrop, Log, guarded};
+use super::super::log::{Log, guarded};
 use super::super::{META, StoreError, room};
 use base::log::event;
 
@@ -65,7 +65,7 @@ fn write(path: &Path, part: &Path) -> Result<(), String> {
 fn open(part: &Path, cache_bytes: usize) -> Result<(), String> {
     let opened = || -> Result<(), StoreError> {
         let opened = Database::builder().set_cache_size(cache_bytes).open(part)?;
-        Log::Redb(GuardedDrop::new(opened)).begin_read()?.open_table(META).map(drop)
+        Log::of_redb(opened).begin_read()?.open_table(META).map(drop)
     };
     guarded("the copy", opened).map_err(|error| error.to_string())
 }

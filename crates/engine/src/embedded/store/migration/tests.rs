@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::log::GuardedDrop;
 use super::super::patient::FORMER;
 use super::super::patient::change::PATIENT_CHANGE;
 use super::super::{COUNTER, patient};
@@ -13,17 +12,16 @@ use super::*;
 const CACHE_BYTES: usize = 8 << 20;
 
 fn opened(path: &Path) -> Log {
-    Log::Redb(GuardedDrop::new(redb::Database::open(path).unwrap()))
+    Log::of_redb(redb::Database::open(path).unwrap())
 }
 
 /// Makes a store as format 1 left it, or as builds before it did, which had no counters.
 pub fn set_back(path: &Path, has_counters: bool) {
     let transaction = opened(path).begin_write().unwrap();
-    let WriteTransaction::Redb(of_redb) = &transaction else { unreachable!("it was opened as a file") };
-    of_redb.delete_table(PATIENT_CHANGE).unwrap();
-    of_redb.delete_table(FORMER).unwrap();
+    transaction.delete_table(PATIENT_CHANGE);
+    transaction.delete_table(FORMER);
     if !has_counters {
-        of_redb.delete_table(COUNTER).unwrap();
+        transaction.delete_table(COUNTER);
     }
     say(&transaction, 1, None).unwrap();
     transaction.commit().unwrap();

@@ -1,0 +1,136 @@
+//! What one commit changes, as the journal keeps it: rows that were put in and taken out, in their order. Doing it again, and more than
+//! once, leads to the same tables.
+//!
+//! ```text
+//! step   u8 (1 put in, 2 taken out, 3 all rows taken out) | u8 bytes of the table's name | name
+//!        | u32 bytes of the key | key | u32 bytes of the value | value          as far as the step has them
+//! ```
+
+use redb::{Key, TableDefinition, TableHandle, Value};
+
+use super::super::consent::{CLOSED, CONSENT};
+use super::super::error::StoreError;
+use super::super::patient::change::PATIENT_CHANGE;
+use super::super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
+use super::super::tables::{CHANGE, CLASS, COUNTER, DICTIONARY, META, TERMINOLOGY, TIME, VERSION};
+use super::WriteTransaction;
+
+const PUT: u8 = 1;
+const TAKEN: u8 = 2;
+const CLEARED: u8 = 3;
+
+/// Steps of a transaction, noted while they are made.
+#[derive(Debug)]
+pub struct RedoNotes {
+    bytes: Vec<u8>,
+    max: usize,
+    /// More than `max` bytes were noted, and are not kept.
+    is_too_long: bool,
+}
+
+impl RedoNotes {
+    /// Notes that are given up behind so many bytes.
+    pub(super) fn new(max: usize) -> RedoNotes {
+        RedoNotes { bytes: Vec::new(), max, is_too_long: false }
+    }
+
+    /// All steps; none where they were too many.
+    pub(super) fn whole(&self) -> Option<&[u8]> {
+        (!self.is_too_long).then_some(&self.bytes)
+    }
+
+    pub(super) fn put(&mut self, table: &str, key: &[u8], value: &[u8]) {
+        self.step(PUT, table, &[key, value]);
+    }
+
+    pub(super) fn take(&mut self, table: &str, key: &[u8]) {
+        self.step(TAKEN, table, &[key]);
+    }
+
+    pub(super) fn clear(&mut self, table: &str) {
+        self.step(CLEARED, table, &[]);
+    }
+
+    fn step(&mut self, step: u8, table: &str, parts: &[&[u8]]) {
+        let bytes: usize = parts.iter().map(|part| part.len() + 4).sum();
+        if self.is_too_long || self.bytes.len() + bytes > self.max {
+            (self.is_too_long, self.bytes) = (true, Vec::new());
+            return;
+        }
+        let name = u8::try_from(table.len()).expect("names of tables are short");
+        self.bytes.extend_from_slice(&[step, name]);
+        self.bytes.extend_from_slice(table.as_bytes());
+        for part in parts {
+            self.bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            self.bytes.extend_from_slice(part);
+        }
+    }
+}
+
+/// Makes the steps of a record again.
+///
+/// # Errors
+/// `Damaged` when they are none.
+pub(super) fn redo(transaction: &WriteTransaction, mut steps: &[u8]) -> Result<(), StoreError> {
+    let cut = || StoreError::Damaged("a record of the journal is not readable".into());
+    while let Some(([step, name], rest)) = steps.split_first_chunk::<2>() {
+        let (name, mut rest) = rest.split_at_checked(usize::from(*name)).ok_or_else(cut)?;
+        let mut part = || {
+            let (bytes, behind) = rest.split_first_chunk::<4>()?;
+            let (part, behind) = behind.split_at_checked(u32::from_le_bytes(*bytes) as usize)?;
+            rest = behind;
+            Some(part)
+        };
+        let step = match *step {
+            PUT => RedoStep::Put(part().ok_or_else(cut)?, part().ok_or_else(cut)?),
+            TAKEN => RedoStep::Take(part().ok_or_else(cut)?),
+            CLEARED => RedoStep::Clear,
+            _ => return Err(cut()),
+        };
+        of_table(transaction, name, step)?;
+        steps = rest;
+    }
+    if steps.is_empty() { Ok(()) } else { Err(cut()) }
+}
+
+#[derive(Clone, Copy)]
+enum RedoStep<'a> {
+    Put(&'a [u8], &'a [u8]),
+    Take(&'a [u8]),
+    Clear,
+}
+
+fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {
+    macro_rules! of {
+        ($($table:ident)*) => {
+            $(if name == $table.name().as_bytes() {
+                return made(transaction, $table, step);
+            })*
+        };
+    }
+    of!(VERSION CHANGE TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_CHANGE IDENTIFIER
+        FORMER BORN LINK);
+    Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
+}
+
+fn made<K: Key + 'static, V: Value + 'static>(
+    transaction: &WriteTransaction,
+    table: TableDefinition<'static, K, V>,
+    step: RedoStep,
+) -> Result<(), StoreError> {
+    let has_width = |bytes: &[u8], width: Option<usize>| width.is_none_or(|width| width == bytes.len());
+    let fits = match step {
+        RedoStep::Put(key, value) => has_width(key, K::fixed_width()) && has_width(value, V::fixed_width()),
+        RedoStep::Take(key) => has_width(key, K::fixed_width()),
+        RedoStep::Clear => true,
+    };
+    if !fits {
+        return Err(StoreError::Damaged(format!("a record of the journal has no row of {}", table.name())));
+    }
+    let mut table = transaction.open_table(table)?;
+    match step {
+        RedoStep::Put(key, value) => table.insert(K::from_bytes(key), V::from_bytes(value)).map(drop),
+        RedoStep::Take(key) => table.remove(K::from_bytes(key)),
+        RedoStep::Clear => table.clear(),
+    }
+}
