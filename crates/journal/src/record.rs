@@ -11,7 +11,8 @@ use aws_lc_rs::digest;
 use crate::{Hash, Number};
 
 const NUMBER_AT: usize = 4;
-const PAYLOAD_AT: usize = 12;
+/// Bytes of a record before its payload.
+pub const PAYLOAD_AT: usize = 12;
 const HASH_BYTES: usize = 32;
 
 /// Bytes of a record beside its payload.
@@ -141,7 +142,7 @@ fn payload_bytes(bytes: &[u8]) -> Option<usize> {
 }
 
 /// The record that begins at a place and follows `before` in the chain.
-fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<ChainRecord<'a>> {
+pub fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<ChainRecord<'a>> {
     let record = bytes.get(at..)?;
     let length = payload_bytes(record)?;
     let record = record.get(..length.checked_add(FRAME_BYTES)?)?;

@@ -9,12 +9,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::packed;
 use super::store::body::{self, Dictionary};
 use super::store::pages::{Leaf, PageWidths, Pages, UnreadablePage, WalkEvent};
 use super::store::record::VersionRecord;
 use super::store::row::read_row;
 use super::store::{ChangeKind, ChangeRow, StoreError};
+use super::{packed, store};
 use crate::{STORE_FILE, StoredVersion};
 use certificate::{Consent, Id, Openness, Stamp, State, Version};
 use fhir::json;
@@ -29,6 +29,8 @@ pub struct Salvage {
     pages: Pages,
     dictionaries: HashMap<u8, Dictionary>,
     found: Vec<SalvagedVersion>,
+    /// Records of versions that the journal has.
+    journaled: Vec<Vec<u8>>,
     changes: HashMap<u64, ChangeRow>,
     /// Every change is in `changes`.
     knows_changes: bool,
@@ -43,11 +45,18 @@ struct SalvagedVersion {
     id: Id,
     version: Version,
     milliseconds: i64,
-    /// Offset of the page, and the place in it.
-    page: u64,
-    row: usize,
-    /// The page has the checksum that its commit says.
+    place: SalvagePlace,
+    /// The page has the checksum that its commit says, or the journal has it.
     is_proven: bool,
+}
+
+/// Where a version lies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum SalvagePlace {
+    /// The number in `journaled`.
+    Journal(usize),
+    /// Offset of the page, and the place in it.
+    Page(u64, usize),
 }
 
 /// What a salvage found.
@@ -93,6 +102,7 @@ impl Salvage {
             pages,
             dictionaries: HashMap::new(),
             found: Vec::new(),
+            journaled: Vec::new(),
             changes: HashMap::new(),
             knows_changes: false,
             lost: Vec::new(),
@@ -102,7 +112,9 @@ impl Salvage {
             .report
             .problems
             .extend(salvage.pages.header_problems().iter().map(|problem| format!("file: {problem}")));
-        if !salvage.commits()? {
+        let is_whole = salvage.commits()?;
+        salvage.journal(folder);
+        if !is_whole {
             salvage.scan()?;
         }
         salvage.conclude()?;
@@ -185,6 +197,27 @@ impl Salvage {
         Ok(false)
     }
 
+    /// Takes what the journal has, which may be newer than all of the file.
+    fn journal(&mut self, folder: &Path) {
+        store::journaled(folder, |table, key, value| match (table, value) {
+            ("version", Some(record)) => {
+                let place = SalvagePlace::Journal(self.journaled.len());
+                self.found.extend(version_at(place, key, record, true));
+                self.journaled.push(record.to_vec());
+            }
+            ("change", Some(row)) => take_change(&mut self.changes, key, row),
+            ("consent_closed", bits) => {
+                let Ok(id) = key.try_into().map(u64::from_le_bytes) else { return };
+                let consent = bits.and_then(|bits| Consent::from_bits(*bits.first()?));
+                match consent {
+                    Some(consent) => drop(self.report.closed.insert(id, to_whom(consent))),
+                    None => drop(self.report.closed.remove(&id)),
+                }
+            }
+            _ => {}
+        });
+    }
+
     /// Looks at every page, in use or not.
     fn scan(&mut self) -> Result<(), StoreError> {
         if !self.knows_changes {
@@ -222,7 +255,7 @@ impl Salvage {
     /// Keeps one of each version, and says what is missing.
     fn conclude(&mut self) -> Result<(), StoreError> {
         let mut found = std::mem::take(&mut self.found);
-        found.sort_unstable_by_key(|found| (found.id, found.version, !found.is_proven, found.page));
+        found.sort_unstable_by_key(|found| (found.id, found.version, !found.is_proven, found.place));
         let mut lost: BTreeMap<u64, Runs> = BTreeMap::new();
         for same in found.chunk_by(|one, two| (one.id, one.version) == (two.id, two.version)) {
             let mut kept: Option<(SalvagedVersion, Vec<u8>)> = None;
@@ -320,8 +353,12 @@ impl Salvage {
     fn bytes(&self, found: &SalvagedVersion) -> Result<Vec<u8>, StoreError> {
         let gone =
             || StoreError::Damaged(format!("version {} of Composition/{} is not readable", found.version, found.id));
-        let memory = self.pages.leaf_at(found.page, VERSIONS).ok_or_else(gone)?;
-        let row = Leaf::read(&memory, VERSIONS).and_then(|leaf| leaf.row(found.row));
+        let (page, row) = match found.place {
+            SalvagePlace::Journal(at) => return Ok(self.journaled[at].clone()),
+            SalvagePlace::Page(page, row) => (page, row),
+        };
+        let memory = self.pages.leaf_at(page, VERSIONS).ok_or_else(gone)?;
+        let row = Leaf::read(&memory, VERSIONS).and_then(|leaf| leaf.row(row));
         row.map(|(_, record)| record.to_vec()).ok_or_else(gone)
     }
 
@@ -383,20 +420,15 @@ fn joined(mut runs: Runs) -> Runs {
 
 /// The records of a leaf.
 fn versions(page: u64, leaf: &Leaf, is_proven: bool) -> impl Iterator<Item = SalvagedVersion> {
-    leaf.rows().enumerate().filter_map(move |(row, (key, record))| {
-        let (id, version) = key_of(key)?;
-        let record = VersionRecord::read(record).ok()?;
-        let (seq, milliseconds) = (record.seq.0, record.stamp.milliseconds);
-        Some(SalvagedVersion {
-            seq,
-            id: Id::new(id)?,
-            version: Version::new(version)?,
-            milliseconds,
-            page,
-            row,
-            is_proven,
-        })
-    })
+    let rows = leaf.rows().enumerate();
+    rows.filter_map(move |(row, (key, record))| version_at(SalvagePlace::Page(page, row), key, record, is_proven))
+}
+
+fn version_at(place: SalvagePlace, key: &[u8], record: &[u8], is_proven: bool) -> Option<SalvagedVersion> {
+    let (id, version) = key_of(key)?;
+    let record = VersionRecord::read(record).ok()?;
+    let (seq, milliseconds) = (record.seq.0, record.stamp.milliseconds);
+    Some(SalvagedVersion { seq, id: Id::new(id)?, version: Version::new(version)?, milliseconds, place, is_proven })
 }
 
 fn key_of(key: &[u8]) -> Option<(u64, u32)> {
@@ -405,12 +437,14 @@ fn key_of(key: &[u8]) -> Option<(u64, u32)> {
 }
 
 fn take_changes(changes: &mut HashMap<u64, ChangeRow>, leaf: &Leaf) {
-    for (seq, row) in leaf.rows() {
-        if let (Ok(seq), Ok(row)) = (seq.try_into().map(u64::from_le_bytes), row.try_into())
-            && let Ok(change) = ChangeRow::read(seq, row)
-        {
-            changes.entry(seq).or_insert(change);
-        }
+    leaf.rows().for_each(|(seq, row)| take_change(changes, seq, row));
+}
+
+fn take_change(changes: &mut HashMap<u64, ChangeRow>, seq: &[u8], row: &[u8]) {
+    if let (Ok(seq), Ok(row)) = (seq.try_into().map(u64::from_le_bytes), row.try_into())
+        && let Ok(change) = ChangeRow::read(seq, row)
+    {
+        changes.entry(seq).or_insert(change);
     }
 }
 

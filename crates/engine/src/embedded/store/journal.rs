@@ -3,8 +3,11 @@
 //! ```text
 //! store.journal-0, store.journal-1   512 bytes of header, then records one behind the other (crate `journal`), then zeros
 //! header   "hcertSJ1" | file u64 | number u64 | hash 32 | SHA-256 of these      numbers are little-endian
-//! record   number and hash go on from the header's; payload: what one commit changes (`log::redo`)
+//! record   number and hash go on from the header's; payload: the hash before 32, then what one commit changes (`log::redo`)
 //! ```
+//!
+//! A record says the hash before it, so that one is known behind damage of any other: an end that was torn is told from a record that was
+//! committed and damaged since.
 //!
 //! A commit is one write and one sync of the journal; redb's own commit then makes it visible, and is not synced. When a file is full, or
 //! the writer is idle, a commit of redb is synced (a checkpoint): it holds everything before it, and says in `meta` with which file the
@@ -18,7 +21,7 @@ use std::time::Instant;
 
 use super::error::StoreError;
 use journal::disk::{Disk, DiskFile};
-use journal::record::{self, FilePiece, RecordWalk, sha256};
+use journal::record::{self, FilePiece, RecordWalk, record_at, sha256};
 use journal::{ChainHead, Hash, Number};
 
 /// Bytes of a file. A checkpoint behind each megabyte costs a commit in a thousand some milliseconds, and a start reads no more.
@@ -30,6 +33,8 @@ const JOURNAL_RECORDS_A_FILE: u64 = 4;
 const HEADER_BYTES: u64 = 512;
 
 const MAGIC: &[u8; 8] = b"hcertSJ1";
+
+const HASH_BYTES: usize = 32;
 
 /// Bytes of a header before its hash.
 const HEADER_FIELDS_BYTES: usize = 56;
@@ -167,10 +172,33 @@ impl StoreJournal {
         Ok(JournalReplay { records, head })
     }
 
+    /// All records that can be read, the oldest first, also those that redb has long since. For whoever saves what is left.
+    pub(super) fn salvage(disk: &dyn Disk, store: &Path) -> Vec<Vec<u8>> {
+        let mut files: Vec<_> = (0..=1)
+            .filter_map(|file| {
+                let bytes = disk.read(&path_of(store, file)).ok().flatten()?;
+                let before = header(&bytes, file)?;
+                let walk = RecordWalk::open_ended(&bytes, HEADER_BYTES as usize, Some((before.number, before.hash)));
+                let payload = |piece| match piece {
+                    FilePiece::Record(record) => Some(record.payload.get(HASH_BYTES..)?.to_vec()),
+                    FilePiece::Damaged(_) => None,
+                };
+                Some((before.number, walk.filter_map(payload).collect::<Vec<_>>()))
+            })
+            .collect();
+        files.sort_unstable_by_key(|(number, _)| *number);
+        files.into_iter().flat_map(|(_, records)| records).collect()
+    }
+
     /// The journal of a store that has everything up to a record.
     pub(super) fn new(place: JournalPlace, store: &Path, file: u8, head: ChainHead) -> StoreJournal {
         let JournalPlace { disk, file_bytes } = place;
         StoreJournal { disk, store: store.to_owned(), file_bytes, file, head, open: None, prepared: None }
+    }
+
+    /// The journal of a store that never had one.
+    pub(super) fn begun(place: JournalPlace, store: &Path) -> StoreJournal {
+        StoreJournal::new(place, store, JournalStart::NONE.file, JournalStart::NONE.before)
     }
 
     /// The most bytes that a record may change.
@@ -180,7 +208,7 @@ impl StoreJournal {
 
     /// Whether a record of this payload has room in the open file.
     pub(super) fn has_room(&self, payload: usize) -> bool {
-        let bytes = (payload + record::FRAME_BYTES) as u64;
+        let bytes = (payload + HASH_BYTES + record::FRAME_BYTES) as u64;
         payload <= self.record_bytes_max() && self.open.as_ref().is_some_and(|open| open.at + bytes <= self.file_bytes)
     }
 
@@ -194,8 +222,11 @@ impl StoreJournal {
             self.open = None;
             return Err(StoreError::Gone);
         }
-        let mut bytes = Vec::with_capacity(payload.len() + record::FRAME_BYTES);
-        record::open(&mut bytes, |out| out.extend_from_slice(payload));
+        let mut bytes = Vec::with_capacity(HASH_BYTES + payload.len() + record::FRAME_BYTES);
+        record::open(&mut bytes, |out| {
+            out.extend_from_slice(&self.head.hash);
+            out.extend_from_slice(payload);
+        });
         let (number, hash) = record::chain(&mut bytes, (self.head.number, self.head.hash));
         match open.target.write_all_at(&bytes, open.at).and_then(|()| open.target.sync()) {
             Ok(()) => {
@@ -228,6 +259,10 @@ impl StoreJournal {
 
     fn write_header(&self, file: u8) -> std::io::Result<(JournalStart, OpenJournal)> {
         let path = path_of(&self.store, file);
+        if self.head == JournalStart::NONE.before {
+            // Of a store that an operator went back from.
+            self.disk.remove(&path_of(&self.store, self.file))?;
+        }
         let there = match self.disk.open(&path) {
             Ok(target) => Some(target).filter(|target| target.is_at(&path, self.file_bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -302,25 +337,28 @@ fn header(bytes: &[u8], file: u8) -> Option<ChainHead> {
     (is_whole && is_its).then_some(before)
 }
 
-/// Payloads of the records, and the last record. What lies behind the last one was never committed, or is of an earlier use of the file.
+/// What the records change, and the last record. What lies behind the last one was never committed, or is of an earlier use of the file.
 ///
 /// # Errors
 /// The first byte that is no record although one follows that belongs to them.
 fn records(bytes: &[u8], before: ChainHead) -> Result<(Vec<Vec<u8>>, ChainHead), usize> {
-    let (mut records, mut head, mut damaged) = (Vec::new(), before, None);
-    for piece in RecordWalk::open_ended(bytes, HEADER_BYTES as usize, Some((before.number, before.hash))) {
-        match piece {
-            FilePiece::Damaged(range) => damaged = damaged.or(Some(range.start)),
-            FilePiece::Record(record) => {
-                if let Some(at) = damaged {
-                    return Err(at);
-                }
-                records.push(record.payload.to_vec());
-                head = ChainHead { number: record.number, hash: *record.hash };
-            }
-        }
+    let (mut records, mut head, mut at) = (Vec::new(), before, HEADER_BYTES as usize);
+    while let Some(record) = record_at(bytes, at, &head.hash).filter(|record| record.number.0 == head.number.0 + 1) {
+        records.push(record.payload.get(HASH_BYTES..).ok_or(at)?.to_vec());
+        head = ChainHead { number: record.number, hash: *record.hash };
+        at = record.end();
     }
-    Ok((records, head))
+    let is_later = |at: &usize| {
+        let number = bytes[at + 4..].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+        // Each takes some bytes, so that there are not more of them than have room.
+        let is_near = (head.number.0 + 1..=head.number.0 + bytes.len() as u64).contains(&number);
+        let before = || bytes[at + record::PAYLOAD_AT..].first_chunk::<HASH_BYTES>();
+        is_near && before().is_some_and(|before| record_at(bytes, *at, before).is_some())
+    };
+    match (at..bytes.len().saturating_sub(record::FRAME_BYTES + HASH_BYTES)).find(is_later) {
+        Some(_) => Err(at),
+        None => Ok((records, head)),
+    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ use super::tables::META;
 pub(super) use guarded::{GuardedDrop, guarded};
 use memory::{MemoryLog, OrderedKey};
 use redo::RedoNotes;
+pub(super) use redo::{RedoStep, steps};
 pub(super) use replay::replay;
 
 /// An open log.

@@ -431,6 +431,24 @@ impl Store {
     }
 }
 
+/// Rows that the journal of a store has for a table, with their keys, the oldest first; none for one that was taken out. For whoever saves
+/// what is left of a store.
+pub fn journaled(folder: &Path, mut each: impl FnMut(&str, &[u8], Option<&[u8]>)) {
+    for record in journal::StoreJournal::salvage(&::journal::disk::SystemDisk, &folder.join(STORE_FILE)) {
+        let row = |table: &[u8], step: log::RedoStep| {
+            let table = str::from_utf8(table).unwrap_or_default();
+            match step {
+                log::RedoStep::Put(key, value) => each(table, key, Some(value)),
+                log::RedoStep::Take(key) => each(table, key, None),
+                log::RedoStep::Clear => {}
+            }
+            Ok(())
+        };
+        // A record that holds together and cannot be read is one of a later release.
+        drop(log::steps(&record, row));
+    }
+}
+
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitNeed {

@@ -84,7 +84,46 @@ fn filled() -> Fixture {
     let writes: Vec<_> = (1..40_u64).map(|number| super::patients::patient(number, &[("urn:x", "A")])).collect();
     fixture.patients(writes);
     fixture.engine.close();
+    // Its journal has most of it too; here it is about the file.
+    for name in ["store.journal-0", "store.journal-1"] {
+        drop(fs::remove_file(fixture.folder.path().join("data").join(name)));
+    }
     fixture
+}
+
+/// A store that was killed: the file has nothing of what was acknowledged last, and the journal has it all.
+#[test]
+fn a_salvage_finds_what_only_the_journal_has() {
+    let fixture = Fixture::new();
+    let first = fixture.create(State::Draft, "Patient/1");
+    fixture.update(first.id, Trigger::Update, State::Completed, "Patient/1").unwrap();
+    let closed = Consent { doctor: certificate::Openness::Closed, ..Consent::default() };
+    fixture.set_consent(first.id, closed).unwrap();
+    fixture.create(State::Draft, "Patient/2");
+    let whole = versions(&fixture.engine);
+    let killed = tempfile::tempdir().unwrap();
+    for name in [STORE_FILE, "store.journal-0", "store.journal-1"] {
+        drop(fs::copy(fixture.folder.path().join("data").join(name), killed.path().join(name)));
+    }
+    for is_damaged in [false, true] {
+        if is_damaged {
+            let path = killed.path().join(STORE_FILE);
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[64..].fill(0xFF);
+            fs::write(&path, bytes).unwrap();
+        }
+        let salvage = Salvage::open(killed.path()).unwrap();
+        let mut found = BTreeMap::new();
+        let each = |stored: StoredVersion, _| {
+            found.insert((stored.id.get(), stored.version.get()), (stored.state, stored.resource));
+            Ok(())
+        };
+        salvage.each(each).unwrap();
+        // The first commit of all is a checkpoint.
+        let left = whole.iter().filter(|(key, _)| !is_damaged || **key != (1, 1));
+        assert_eq!(found, left.map(|(key, content)| (*key, content.clone())).collect());
+        assert_eq!(salvage.report().closed, BTreeMap::from([(1, vec!["doctor"])]));
+    }
 }
 
 /// All versions, by id and number, and the seq that made each.

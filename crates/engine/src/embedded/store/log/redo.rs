@@ -71,9 +71,31 @@ impl RedoNotes {
 ///
 /// # Errors
 /// `Damaged` when they are none.
-pub(super) fn redo(transaction: &WriteTransaction, mut steps: &[u8]) -> Result<(), StoreError> {
+pub(super) fn redo(transaction: &WriteTransaction, record: &[u8]) -> Result<(), StoreError> {
+    steps(record, |table, step| of_table(transaction, table, step))
+}
+
+/// One step: keys and values as they lie in the table.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum RedoStep<'a> {
+    /// Key and value of a row that was put in.
+    Put(&'a [u8], &'a [u8]),
+    /// The key of a row that was taken out.
+    Take(&'a [u8]),
+    /// All rows were taken out.
+    Clear,
+}
+
+/// Hands out the steps of a record, each with the name of its table.
+///
+/// # Errors
+/// `Damaged` when they are none, or what `each` says.
+pub(in super::super) fn steps<'r>(
+    mut record: &'r [u8],
+    mut each: impl FnMut(&'r [u8], RedoStep<'r>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let cut = || StoreError::Damaged("a record of the journal is not readable".into());
-    while let Some(([step, name], rest)) = steps.split_first_chunk::<2>() {
+    while let Some(([step, name], rest)) = record.split_first_chunk::<2>() {
         let (name, mut rest) = rest.split_at_checked(usize::from(*name)).ok_or_else(cut)?;
         let mut part = || {
             let (bytes, behind) = rest.split_first_chunk::<4>()?;
@@ -87,17 +109,10 @@ pub(super) fn redo(transaction: &WriteTransaction, mut steps: &[u8]) -> Result<(
             CLEARED => RedoStep::Clear,
             _ => return Err(cut()),
         };
-        of_table(transaction, name, step)?;
-        steps = rest;
+        each(name, step)?;
+        record = rest;
     }
-    if steps.is_empty() { Ok(()) } else { Err(cut()) }
-}
-
-#[derive(Clone, Copy)]
-enum RedoStep<'a> {
-    Put(&'a [u8], &'a [u8]),
-    Take(&'a [u8]),
-    Clear,
+    if record.is_empty() { Ok(()) } else { Err(cut()) }
 }
 
 fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {

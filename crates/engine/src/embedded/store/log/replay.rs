@@ -9,6 +9,9 @@ use super::redo::redo;
 use super::{JOURNAL, Log, guarded};
 use base::log::event;
 
+/// The first format of a store that has a journal.
+const FORMAT_OF_JOURNAL: u32 = 3;
+
 /// Brings a log to where its journal ends, in one commit, and returns the journal to go on with; none of a store that a later release made.
 ///
 /// # Errors
@@ -23,10 +26,14 @@ pub(in super::super) fn replay(
         None => JournalStart::read(None)?,
         Some(meta) => {
             let format = meta.get("format")?.and_then(|format| format.value().try_into().map(u32::from_le_bytes).ok());
-            if format.is_some_and(|format| format > FORMAT) {
-                return Ok(None);
+            match format {
+                Some(later) if later > FORMAT => return Ok(None),
+                // A journal beside a store of before there was one is that of a store which an operator went back from.
+                Some(earlier) if earlier < FORMAT_OF_JOURNAL => {
+                    return Ok(Some(StoreJournal::begun(place, store)));
+                }
+                _ => JournalStart::read(meta.get(JOURNAL)?.as_ref().map(|start| start.value()))?,
             }
-            JournalStart::read(meta.get(JOURNAL)?.as_ref().map(|start| start.value()))?
         }
     };
     let found = StoreJournal::read(&*place.disk, store, start)?;
