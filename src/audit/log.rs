@@ -255,6 +255,15 @@ impl AuditTrail {
         self.shared.writer().damage.clone()
     }
 
+    /// Whether an event with a number was written and is not removed by retention, as the beginnings of the files tell it.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn should_hold(&self, number: Number) -> io::Result<bool> {
+        let first = self.trail()?.removed_up_to().map_or(Number(0), |removed| removed.number);
+        Ok(number > first && number <= self.head().number)
+    }
+
     /// What somebody else found wrong with it.
     pub fn doubt(&self, problem: &str) {
         self.shared.doubt(problem);

@@ -170,18 +170,30 @@ fn lengths(head: &[u8; 8]) -> (usize, usize) {
 pub(super) fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; 8];
     let at = u64::from(stored_at);
-    file.read_exact_at(&mut head, at)?;
+    if !is_there(file.read_exact_at(&mut head, at))? {
+        return Ok(None);
+    }
     let (raw, stored) = lengths(&head);
     // No block has more bytes than a damaged head may claim.
     if raw as u64 > BLOCK_BYTES_MAX || stored as u64 > 2 * BLOCK_BYTES_MAX {
         return Ok(None);
     }
     let mut frame = vec![0; stored];
-    file.read_exact_at(&mut frame, at + head.len() as u64)?;
+    if !is_there(file.read_exact_at(&mut frame, at + head.len() as u64))? {
+        return Ok(None);
+    }
     let mut content = Vec::with_capacity(raw);
     let whole =
         zstd::Decoder::new(frame.as_slice()).and_then(|decoder| decoder.take(raw as u64).read_to_end(&mut content));
     Ok(whole.is_ok().then_some(content))
+}
+
+/// Whether a file goes so far: one that was cut is damaged, and no disk that fails.
+pub(super) fn is_there(read: io::Result<()>) -> io::Result<bool> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| true),
+    }
 }
 
 /// The plain file again. A block that cannot be expanded is left as zeros, so that the others keep their places.

@@ -174,18 +174,24 @@ impl EventSearch<'_> {
         let content = part.content(&self.trail.folder)?.unwrap_or_default();
         let before = part.header.map(|header| header.before);
         let (times, mut places) = (self.wanted.span(), Vec::new());
+        let (mut last, mut is_damaged) = (None, false);
         // A file that is being written, or was when the server was killed, ends in zeros.
         for piece in RecordWalk::open_ended(&content, HEADER_BYTES, before) {
             let FilePiece::Record(record) = piece else {
-                self.shared.doubt(&format!("{}: events in it cannot be read", part.name));
+                is_damaged = true;
                 continue;
             };
+            last = Some((record.number, *record.hash));
             let is_wanted = encoding::glance(record.payload).is_ok_and(|glance| times.contains(&glance.at))
                 && encoding::read(record.payload).is_ok_and(|event| self.wanted.matches(&event, patient_of));
             if is_wanted {
                 let end = record.end() - 32;
                 places.push((record.number, end - record.payload.len()..end));
             }
+        }
+        // The last blocks of a sealed file may be gone, as an end that was never written would be.
+        if is_damaged || !content.is_empty() && part.seal.is_some_and(|seal| last != Some(seal.last)) {
+            self.shared.doubt(&format!("{}: events in it cannot be read", part.name));
         }
         let mut events: Vec<u32> = (0..places.len() as u32).collect();
         if self.order == EventOrder::NewestFirst {
@@ -316,7 +322,9 @@ impl EventBytes {
                 // With the hash before it, which for the first event of a file is not there.
                 let from = place.start.saturating_sub(32).max(HEADER_BYTES);
                 let mut bytes = vec![0; place.end - from];
-                file.read_exact_at(&mut bytes, from as u64)?;
+                if !seal::is_there(file.read_exact_at(&mut bytes, from as u64))? {
+                    return Ok(None);
+                }
                 Ok(payload_of(&bytes, place.start - from, *number).and_then(decoded(*number)))
             }
             EventBytes::Sealed { file, index, block } => {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ use super::about::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
 use super::file;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
-use base::regular_file;
+use base::{owner, regular_file};
 use engine::STORE_FILE;
 
 /// How every age file begins.
@@ -138,6 +138,11 @@ fn signing_key(path: &Path) -> Result<Ed25519KeyPair, String> {
             let mut file =
                 OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(told)?;
             file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).map_err(told)?;
+            // Made by root, it is for the service's user all the same.
+            let of = fs::metadata(folder).map_err(told)?;
+            if owner::own_user() == 0 && of.uid() != 0 {
+                fchown(&file, Some(of.uid()), Some(of.gid())).map_err(told)?;
+            }
             let named = fs::hard_link(&new, path);
             drop(fs::remove_file(&new));
             match named {

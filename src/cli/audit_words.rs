@@ -123,13 +123,19 @@ fn actor(event: &Value, language: WordsLanguage) -> String {
     let Some(person) = agents.first() else { return language.of("teadmata", "unknown").to_owned() };
     let code = person.pointer("/who/identifier/value").and_then(Value::as_str);
     let name = person.pointer("/who/display").and_then(Value::as_str).filter(|name| *name != "nobody known");
+    // What a caller's software calls itself is no name of a person; it is told as such.
+    let name = name.filter(|name| detail(event, "application") != Some(name));
     let is_command = person.pointer("/authorization/0/text").and_then(Value::as_str) == Some("socket");
     let shown = match (is_command, name, code) {
         (true, _, code) => {
             format!("{} {}", language.of("serveri haldaja", "operator of the server"), code.unwrap_or("?"))
         }
-        (false, Some(name), _) => name.to_owned(),
-        (false, None, Some(code)) => format!("{} {code}", language.of("isikukood", "personal code")),
+        // The code first, which the token's issuer vouches for: a name may be any words.
+        (false, name, Some(code)) => {
+            let name = name.map(|name| format!(", {name}")).unwrap_or_default();
+            format!("{} {code}{name}", language.of("isikukood", "personal code"))
+        }
+        (false, Some(name), None) => name.to_owned(),
         (false, None, None) => language.of("teadmata isik", "somebody unknown").to_owned(),
     };
     let roles = person["role"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
@@ -197,12 +203,12 @@ mod tests {
     fn an_event_says_who_when_what_and_why() {
         assert_eq!(
             words(&event(), WordsLanguage::Et),
-            "2026-11-23 14:31:05  Mari Maasikas (arst, asutus 90006399)\n                     vaatas tervisetõendit: 17\n                     \
+            "2026-11-23 14:31:05  isikukood 47101010033, Mari Maasikas (arst, asutus 90006399)\n                     vaatas tervisetõendit: 17\n                     \
              põhjus: asi nr 123/2026; rakendus clinic\n\n"
         );
         assert_eq!(
             words(&event(), WordsLanguage::En),
-            "2026-11-23 14:31:05  Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
+            "2026-11-23 14:31:05  personal code 47101010033, Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
              \x20                    reason: matter no. 123/2026; application clinic\n\n"
         );
     }
@@ -214,6 +220,9 @@ mod tests {
         let shown = words(&event, WordsLanguage::En);
         assert_eq!(shown.lines().count(), words(&self::event(), WordsLanguage::En).lines().count(), "{shown}");
         assert!(shown.contains("Mal\u{fffd}[2J") && !shown.contains('\u{1b}'), "{shown}");
+        // What the software calls itself stands in nobody's place.
+        event["agent"][0]["who"]["display"] = json!("clinic");
+        assert!(words(&event, WordsLanguage::En).contains("05  personal code 47101010033 (doctor"));
     }
 
     #[test]

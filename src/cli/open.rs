@@ -36,8 +36,16 @@ pub(super) fn for_owner_only() {
 }
 
 /// Files of the data folder beside the store that are made where they are missing.
-const MADE_AGAIN: [&str; 6] =
-    ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", DEVELOPER_KEY_FILE, backup::SIGNING_KEY_FILE];
+const MADE_AGAIN: [&str; 8] = [
+    "hcert.pid",
+    "store.journal-0",
+    "store.journal-1",
+    "store.room",
+    "store.unsynced",
+    "audit.unsynced",
+    DEVELOPER_KEY_FILE,
+    backup::SIGNING_KEY_FILE,
+];
 
 /// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder or a socket in
 /// place of one. In the folder of the audit trail only its own names count; what has the name of an index is left out, since it is opened

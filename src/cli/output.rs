@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::{Failure, room};
 use base::{owner, regular_file};
+use engine::STORE_FILE;
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
@@ -49,6 +50,12 @@ impl OutputArguments {
         }
         if !is_descriptor(path) {
             owner::expect_own(path).map_err(failed)?;
+            if is_in_data_folder(path) {
+                return Err(Failure::Usage(format!(
+                    "{}: this lies in a data folder, whose files are the service's own; name a file elsewhere",
+                    path.display()
+                )));
+            }
         }
         Ok(match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(failed("this is a folder; name a file in it".to_owned())),
@@ -64,6 +71,15 @@ impl OutputArguments {
             Err(_) => OutputTarget::New(path.to_owned()),
         })
     }
+}
+
+/// Whether a file would lie in a folder with a store, or in one that a store has.
+fn is_in_data_folder(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(folder) = fs::canonicalize(folder) else { return false };
+    let is_part = ["audit", "index"].iter().any(|part| folder.ends_with(part));
+    let above = folder.parent().filter(|_| is_part);
+    [Some(&*folder), above].into_iter().flatten().any(|folder| folder.join(STORE_FILE).exists())
 }
 
 /// Where an output will go.

@@ -16,8 +16,10 @@ impl SettingsFile {
 }
 
 /// What of a data folder is worth a look of its own: a link leads out of it.
-const IN_DATA: [(&str, &str); 7] = [
+const IN_DATA: [(&str, &str); 9] = [
     ("the store", "store.redb"),
+    ("the store's journal", "store.journal-0"),
+    ("the store's journal", "store.journal-1"),
     ("the search index", "index"),
     ("the audit trail", "audit"),
     ("the key that archives are signed with", "backup-signing-key"),

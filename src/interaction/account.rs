@@ -139,8 +139,8 @@ fn moved_to(engine: &Engine, id: Id) -> Result<Option<VersionSubject>, StoreErro
         if newest.version() == Version::FIRST {
             return Ok(None);
         }
-        let first = newest.read(Some(Version::FIRST), |first| first.subject())?.flatten();
-        Ok(newest.subject()?.filter(|now| first.is_none_or(|first| first.id != now.id)))
+        let first = newest.read(Some(Version::FIRST), |first| first.patient())?.flatten();
+        Ok(newest.patient()?.filter(|now| first.is_none_or(|first| first.id != now.id)))
     });
     Ok(moved?.flatten())
 }

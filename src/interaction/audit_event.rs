@@ -28,7 +28,13 @@ impl Service {
         if number > log.head().number {
             return Err(missing());
         }
+        let trail = log.clone();
         let found = self.heavy(move || find(&log, number)).await??;
+        if found.is_none() && trail.should_hold(number).map_err(unreadable)? {
+            // What cannot be read is not what never was.
+            trail.doubt(&format!("event {} cannot be read", number.0));
+            return Err(Hcert::AuditUnavailable.into());
+        }
         if context.subset == Subset::Count {
             return Err(issue::wrong("_summary", "count", "true, text, data or false on a read").into());
         }

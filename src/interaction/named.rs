@@ -287,7 +287,7 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     Arc::new(move |id, version| {
         // Versions never change, but one that is not there, or could not be read now, may be there later: only a search can tell.
         let version = version.unwrap_or(Version::FIRST);
-        let subject = engine.upgrade()?.read(id, Some(version), |entry| entry.subject()).ok()???;
+        let subject = engine.upgrade()?.read(id, Some(version), |entry| entry.patient()).ok()???;
         Some(names_of_subject(&subject))
     })
 }
@@ -316,7 +316,9 @@ impl<'e> PatientsOf<'e> {
                 let names = version.and_then(|version| self.of(*id, version));
                 let names = names.or_else(|| self.of(*id, Version::FIRST));
                 if let Some((patient, identifiers)) = names.as_deref().and_then(|names| names.split_last()) {
-                    shown.persons(std::slice::from_ref(patient), identifiers, AUDIT_SHOWN_MAX);
+                    let patients = std::slice::from_ref(patient);
+                    let patients = if patient.is_empty() { &[] } else { patients };
+                    shown.persons(patients, identifiers, AUDIT_SHOWN_MAX);
                 }
             }
         }
@@ -328,7 +330,7 @@ impl<'e> PatientsOf<'e> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();
         }
-        let found = self.engine.read(id, Some(version), |entry| entry.subject());
+        let found = self.engine.read(id, Some(version), |entry| entry.patient());
         let found = found.ok().flatten().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
             self.known.clear();

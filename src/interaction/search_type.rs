@@ -23,8 +23,8 @@ use certificate::search::request::base;
 use certificate::search::{EngineQuery, SearchPage, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
-/// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
-/// certificate, or of one person, who has fewer; whoever hides one behind its like has to make as many first.
+/// Certificates that the event of a search names that names an identifier and only counts what has it. A search whose numbers and declarations
+/// are those of more is refused, or it would tell of certificates that its event does not name.
 const AUDIT_COUNTED_MAX: u32 = 1_000;
 
 impl Service {
@@ -185,7 +185,10 @@ impl Service {
 
     /// Adds the certificates that a search names by an identifier, of theirs or of something in them, to its event: before anything of it
     /// can be refused, so each parameter is read by itself.
-    pub(super) async fn meet_named(&self, context: &RequestContext) {
+    ///
+    /// # Errors
+    /// They are more than one event names.
+    pub(super) async fn meet_named(&self, context: &RequestContext) -> Result<(), Outcome> {
         let settings = self.search_settings(context);
         let may_name = |(name, _): &&(String, String)| matches!(base(name), "identifier" | "entry" | "_query");
         let named = context.parameters.iter().filter(may_name).take(SEARCH_VALUES_MAX).filter_map(|sent| {
@@ -193,18 +196,23 @@ impl Service {
             alone.ok()?.named()
         });
         let named: Vec<Filter> = named.collect();
-        if !named.is_empty() {
-            self.meet_certificates(context, Filter::Any(named)).await;
+        if named.is_empty() {
+            return Ok(());
+        }
+        match self.meet_certificates(context, Filter::Any(named)).await {
+            true => Ok(()),
+            false => Err(Issue::new(Hcert::NamesTooMany).with("max", AUDIT_COUNTED_MAX.to_string()).into()),
         }
     }
 
     /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
-    /// them or finds none that meets the rest of what was asked.
-    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) {
+    /// them or finds none that meets the rest of what was asked. False: it names only the newest of them.
+    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) -> bool {
         let query = EngineQuery { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
-        if let Ok(page) = self.found(query).await {
-            context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
-        }
+        // What cannot be searched now is refused by the search itself.
+        let Ok(page) = self.found(query).await else { return true };
+        context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
+        page.total <= u64::from(AUDIT_COUNTED_MAX)
     }
 
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier

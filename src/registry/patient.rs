@@ -1,6 +1,9 @@
 //! A patient as far as certificates look at one.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use certificate::search::reference::is_id;
+use fhir::date_time;
 use fhir::json::Json;
 
 /// What a registry says of one patient.
@@ -10,7 +13,10 @@ pub struct Patient {
     pub id: String,
     /// `meta.versionId`
     pub version: String,
+    /// Those that are valid.
     pub identifiers: Vec<Identifier>,
+    /// Those that the registry says are no longer valid: `use` `old`, or a period that has ended. They name nobody.
+    pub former: Vec<Identifier>,
     pub is_deceased: bool,
     /// Ids of patients that are the same person: `link.type` `replaces` or `replaced-by`.
     pub links: Vec<String>,
@@ -28,10 +34,15 @@ impl Patient {
         if resource.text("resourceType") != Some("Patient") {
             return None;
         }
-        let identifiers = resource.items("identifier").iter().filter_map(|identifier| {
-            let value = identifier.text("value")?.to_owned();
-            Some(Identifier { system: identifier.text("system").unwrap_or_default().to_owned(), value })
-        });
+        let (valid, former): (Vec<&Json>, Vec<&Json>) =
+            resource.items("identifier").iter().partition(|identifier| is_valid(identifier));
+        let read = |identifiers: Vec<&Json>| {
+            let read = |identifier: &Json| {
+                let value = identifier.text("value")?.to_owned();
+                Some(Identifier { system: identifier.text("system").unwrap_or_default().to_owned(), value })
+            };
+            identifiers.into_iter().filter_map(read).collect()
+        };
         let links = resource.items("link").iter().filter_map(|link| {
             let same = matches!(link.text("type"), Some("replaces" | "replaced-by"));
             let other = link.get("other")?.text("reference")?;
@@ -42,12 +53,21 @@ impl Patient {
         Some(Patient {
             id: id(resource.text("id"))?,
             version: id(resource.get("meta")?.text("versionId"))?,
-            identifiers: identifiers.collect(),
+            identifiers: read(valid),
+            former: read(former),
             is_deceased: matches!(resource.get("deceasedBoolean"), Some(Json::Bool(true)))
                 || resource.get("deceasedDateTime").is_some(),
             links: links.collect(),
         })
     }
+}
+
+/// Whether an identifier names its patient today. FHIR R5: one whose `use` is `old` "is no longer valid", as is one behind its period.
+pub(super) fn is_valid(identifier: &Json) -> bool {
+    let end = identifier.get("period").and_then(|period| period.text("end"));
+    let end = end.and_then(|end| date_time::search_span(end).ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
+    identifier.text("use") != Some("old") && end.is_none_or(|end| end.high >= now)
 }
 
 /// The id of `Patient/200` or `Patient/200/_history/3`, under whatever address.

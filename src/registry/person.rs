@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 
+use super::patient::is_valid;
 use super::{PersonalCode, PersonalCodeError};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use certificate::{Id, IdentifierSystems, head};
@@ -60,6 +61,9 @@ pub fn read(resource: &mut Json, systems: &IdentifierSystems) -> Result<PatientW
     let id = id.transpose()?;
     let facts = facts(resource, systems)?;
     let unless = if id.is_none() { facts.identifiers.first().cloned() } else { None };
+    if id.is_none() && unless.is_none() {
+        return Err(PersonError::NoIdentifier);
+    }
     let tail = head::tail(resource.as_object().expect("a resource of R5's form is an object"));
     let alone = facts.identifiers.iter().find(|(system, _)| system == systems.estonian_code()).cloned();
     Ok(PatientWrite { id, unless, alone, facts, tail })
@@ -101,9 +105,9 @@ fn facts(patient: &Json, systems: &IdentifierSystems) -> Result<PatientFacts, Pe
 fn identifiers(patient: &Json, systems: &IdentifierSystems) -> Result<Vec<(String, String)>, PersonError> {
     let with_value = patient.items("identifier").iter().filter_map(|identifier| {
         let system = identifier.text("system").unwrap_or_default();
-        Some((system.to_owned(), identifier.text("value")?.to_owned()))
+        Some(((system.to_owned(), identifier.text("value")?.to_owned()), is_valid(identifier)))
     });
-    let found: Vec<_> = with_value.collect();
+    let (found, are_valid): (Vec<_>, Vec<bool>) = with_value.unzip();
     match found.len() {
         0 => return Err(PersonError::NoIdentifier),
         many if many > PATIENT_IDENTIFIERS_MAX => return Err(PersonError::Identifiers(many)),
@@ -118,7 +122,8 @@ fn identifiers(patient: &Json, systems: &IdentifierSystems) -> Result<Vec<(Strin
             PersonalCode::parse(value).map_err(wrong)?;
         }
     }
-    Ok(found)
+    let valid = found.into_iter().zip(are_valid).filter(|(_, is_valid)| *is_valid);
+    Ok(valid.map(|(identifier, _)| identifier).collect())
 }
 
 /// Patients here that are said to be the same person. A patient elsewhere is another registry's matter.

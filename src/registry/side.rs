@@ -7,7 +7,7 @@ use super::ask::{Ask, Caller, LookupFailure, RegistryFinding, Silent};
 use super::embedded::{self, EmbeddedRegistry, Refusals};
 use super::fault::{Effect, FaultRules, StagedFault};
 use super::health::RegistryHealth;
-use super::patient::Patient;
+use super::patient::{Identifier, Patient};
 use super::remote::RemoteRegistry;
 use crate::config::{Config, RegistryMode};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
@@ -172,16 +172,17 @@ impl Registry {
             Ask::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
         };
         self.strike(&ask, caller).await?;
+        let has = |identifiers: &[Identifier]| identifiers.iter().any(|known| known.value == value);
         match &self.side {
             Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
             // So long that no address could carry it, and nobody has it.
             Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
             Side::Remote(remote) => {
-                let found = patients(&remote.ask(&ask(), caller).await?)?;
+                let mut found = patients(&remote.ask(&ask(), caller).await?)?;
+                found.retain(|patient| !has(&patient.former) || has(&patient.identifiers));
                 // The registry's own ids need not stand among the identifiers.
                 let is_own = system == self.external_reference_system;
-                let fits = |patient: &Patient| patient.identifiers.iter().any(|known| known.value == value);
-                match is_own || found.iter().all(fits) {
+                match is_own || found.iter().all(|patient| has(&patient.identifiers)) {
                     true => Ok(found),
                     false => Err(Silent::Unreadable("a patient without the identifier asked for".into()).into()),
                 }

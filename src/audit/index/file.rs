@@ -1,7 +1,7 @@
 //! The index of a sealed file, as it lies beside it. Numbers are little-endian.
 //!
 //! ```text
-//! "hcertAI1" | SHA-256 that the sealed file has of its blocks | number of the first event u64 | events u32 | blocks u32 | keys u32
+//! "hcertAI2" | SHA-256 that the sealed file has of its blocks | number of the first event u64 | events u32 | blocks u32 | keys u32
 //! | { first event u32, place in the sealed file u32, earliest i64, latest i64 }*     one for each block
 //! | { hash of the key u64, place u32 }*                                              by the hash
 //! | { distance to the event before, varint }*                                        of each key, one behind the other
@@ -22,7 +22,7 @@ use crate::audit::head::Hash;
 use crate::audit::seal::{self, Seal, SealedBlock};
 use base::regular_file;
 
-const MAGIC: &[u8; 8] = b"hcertAI1";
+const MAGIC: &[u8; 8] = b"hcertAI2";
 const HEADER_BYTES: usize = 60;
 const BLOCK_BYTES: usize = 24;
 const KEY_BYTES: usize = 12;

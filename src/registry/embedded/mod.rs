@@ -158,7 +158,9 @@ impl EmbeddedRegistry {
             let PatientFacts { identifiers, links, is_deceased, .. } = facts;
             let identifiers = identifiers.into_iter().map(|(system, value)| Identifier { system, value }).collect();
             let links = links.iter().map(Id::to_string).collect();
-            Patient { id: id.to_string(), version: version.to_string(), identifiers, is_deceased, links }
+            // What is no longer valid was left out by the import.
+            let former = Vec::new();
+            Patient { id: id.to_string(), version: version.to_string(), identifiers, former, is_deceased, links }
         }))
     }
 

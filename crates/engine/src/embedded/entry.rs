@@ -156,6 +156,18 @@ impl Entry<'_> {
         }
     }
 
+    /// Whom it is about: as the registry knew them, else as the version itself says, which is so for one that was imported. Without the id
+    /// where it says none.
+    ///
+    /// # Errors
+    /// `Damaged`.
+    pub fn patient(&self) -> Result<Option<VersionSubject>, StoreError> {
+        match (self.shared.patient_in(&self.record)?, self.version.before()) {
+            (None, Some(before)) => Ok(self.read(Some(before), |entry| entry.patient())?.flatten()),
+            (found, _) => Ok(found),
+        }
+    }
+
     /// Reads another version of the same certificate, or its newest one.
     ///
     /// # Errors

@@ -8,6 +8,8 @@ use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{EngineShared, subject, who};
 use crate::{ChangeAction, CommittedChange, VersionSubject};
 use base::log::event;
+use certificate::search::row::Row;
+use certificate::search::term::{Field, Term, TermForm};
 use certificate::{Id, Seq, Version};
 
 impl EngineShared {
@@ -22,11 +24,36 @@ impl EngineShared {
 
     pub(super) fn committed_after(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
         let reader = self.store.reader()?;
-        reader.changes_after(after, max)?.into_iter().map(|change| committed(&reader, change)).collect()
+        reader.changes_after(after, max)?.into_iter().map(|change| committed(self, &reader, change)).collect()
+    }
+
+    /// Whom a version is about: as the registry knew them, else as its row says.
+    pub(super) fn patient_in(&self, record: &VersionRecord) -> Result<Option<VersionSubject>, StoreError> {
+        match subject_in(record)? {
+            Some(known) => Ok(Some(known)),
+            None => Ok(self.row(record)?.and_then(|row| said(&row))),
+        }
+    }
+
+    fn patient_of(&self, reader: &StoreReader, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
+        let patient = |bytes: &[u8]| self.patient_in(&VersionRecord::read(bytes)?);
+        Ok(reader.version(id, version, patient)?.transpose()?.flatten())
     }
 }
 
-fn committed(reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange, StoreError> {
+/// Whom a row names: the id in its reference, which is empty where there is none, and its identifiers.
+fn said(row: &Row) -> Option<VersionSubject> {
+    let id = |term: &Term| term.verbatim(Field::Subject, TermForm::Code)?.strip_prefix("Patient/").map(str::to_owned);
+    let identifier = |term: &Term| {
+        let (system, value) = term.verbatim(Field::SubjectIdentifier, TermForm::SystemCode)?.split_once('|')?;
+        Some((system.to_owned(), value.to_owned()))
+    };
+    let id = row.terms.iter().find_map(id).unwrap_or_default();
+    let identifiers: Vec<_> = row.terms.iter().filter_map(identifier).collect();
+    (!id.is_empty() || !identifiers.is_empty()).then(|| VersionSubject { id, version: String::new(), identifiers })
+}
+
+fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange, StoreError> {
     let ChangeRow { seq, id, .. } = change;
     match change.what {
         ChangeKind::Version(version) => {
@@ -37,8 +64,15 @@ fn committed(reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange,
                 Ok((record.state, record.stamp, action, who::decode(record.fields)?))
             })?;
             let (state, stamp, action, who) = found.ok_or_else(|| missing(id, version))??;
-            let before = version.before().map(|before| subject(reader, id, before)).transpose()?.flatten();
-            let ChangePatients { patient, moved_from } = ChangePatients::of(subject(reader, id, version)?, before);
+            let patient_of = |version| shared.patient_of(reader, id, version);
+            let ChangePatients { patient, moved_from } = match action {
+                // Told as one, and not by whom it is about.
+                ChangeAction::Import => ChangePatients::default(),
+                _ => {
+                    let before = version.before().map(patient_of).transpose()?.flatten();
+                    ChangePatients::of(patient_of(version)?, before)
+                }
+            };
             let (at, consent) = (stamp.milliseconds, None);
             Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
         }
@@ -48,7 +82,8 @@ fn committed(reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange,
             })?;
             let state = reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.state))?;
             let state = state.ok_or_else(|| missing(id, version))??;
-            let ChangePatients { patient, moved_from } = ChangePatients::of(subject(reader, id, version)?, None);
+            let ChangePatients { patient, moved_from } =
+                ChangePatients::of(shared.patient_of(reader, id, version)?, None);
             let (action, consent) = (ChangeAction::Consent, Some(consent));
             let at = stamp.milliseconds;
             Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
@@ -66,11 +101,12 @@ pub(super) struct ChangePatients {
 impl ChangePatients {
     /// `made` is the patient of the version that was made, `before` that of the one before. A deletion makes a version without any.
     pub(super) fn of(made: Option<VersionSubject>, before: Option<VersionSubject>) -> ChangePatients {
+        let id = |subject: VersionSubject| Some(subject.id).filter(|id| !id.is_empty());
         match (made, before) {
-            (None, before) => ChangePatients { patient: before.map(|before| before.id), moved_from: None },
+            (None, before) => ChangePatients { patient: before.and_then(id), moved_from: None },
             (Some(made), before) => {
                 let moved_from = before.filter(|before| before.id != made.id);
-                ChangePatients { patient: Some(made.id), moved_from }
+                ChangePatients { patient: id(made), moved_from }
             }
         }
     }
@@ -78,15 +114,11 @@ impl ChangePatients {
 
 /// The patient that a version is about, where the registry was asked for them.
 pub(super) fn subject(reader: &StoreReader, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
-    Ok(reader.version(id, version, subject_of)?.transpose()?.flatten())
+    let subject = |bytes: &[u8]| subject_in(&VersionRecord::read(bytes)?);
+    Ok(reader.version(id, version, subject)?.transpose()?.flatten())
 }
 
-/// The patient that a stored version names, as the registry knew them.
-pub(super) fn subject_of(bytes: &[u8]) -> Result<Option<VersionSubject>, StoreError> {
-    subject_in(&VersionRecord::read(bytes)?)
-}
-
-/// As [`subject_of`], of a record that was read.
+/// The patient that a record names, as the registry knew them.
 pub(super) fn subject_in(record: &VersionRecord) -> Result<Option<VersionSubject>, StoreError> {
     let Some(field) = record.fields.get(FieldTag::Subject)? else { return Ok(None) };
     let damaged = || StoreError::Damaged("the subject of a record is cut".into());

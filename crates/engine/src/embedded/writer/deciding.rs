@@ -15,7 +15,7 @@ use crate::embedded::store::record::{RecordDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
 use crate::embedded::view::numbered;
-use crate::embedded::witnessed::{ChangePatients, subject_of};
+use crate::embedded::witnessed::ChangePatients;
 use crate::limits::{CLASSES_MAX, ID_MAX};
 use crate::{AcknowledgedChange, RefusedChange, Write};
 use crate::{ChangeAction, CommittedChange, RowStanding, VersionSubject};
@@ -253,7 +253,8 @@ impl SteppedWriter {
         if self.shared.witness.is_none() {
             return Ok(None);
         }
-        Ok(batch.version(id, version, subject_of)?.transpose()?.flatten())
+        let patient = |bytes: &[u8]| self.shared.patient_in(&VersionRecord::read(bytes)?);
+        Ok(batch.version(id, version, patient)?.transpose()?.flatten())
     }
 
     /// Whether the row's class is known or may become so.
