@@ -32,7 +32,7 @@ pub use folder::newest_in;
 pub use member::ArchiveMember;
 pub use restore::{RestoreOptions, Restored, mark_unfinished, restore};
 pub use schedule::{BackupPlan, Schedule, ScheduleStatus};
-pub use sealing::{ArchiveKeys, SIGNING_KEY_FILE, Sealing, Signer, closed};
+pub use sealing::{ArchiveKeys, SIGNING_KEY_FILE, Sealing, Signer, closed, expect_sealed_as, recipients};
 pub use survey::{Apart, JudgedChain, Survey, newest_whole, survey};
 pub use take::{Sink, TakeOptions, take, take_at_rest};
 pub use write::{ArchiveTarget, Unfinished, WrittenArchive};

@@ -81,8 +81,7 @@ impl Sealing {
     /// # Errors
     /// A recipient is none, or the key cannot be read or made, in words.
     pub fn open(recipients: &[String], data: &Path) -> Result<Option<Sealing>, String> {
-        let read = |text: &String| text.parse::<Recipient>().map_err(|problem| format!("{text:?}: {problem}"));
-        let recipients: Vec<Recipient> = recipients.iter().map(read).collect::<Result<_, _>>()?;
+        let recipients = parse(recipients)?;
         if recipients.is_empty() {
             return Ok(None);
         }
@@ -99,9 +98,7 @@ impl Sealing {
 
     /// Of all recipients together: whoever opens an archive opens those that go on from it too.
     pub fn recipients(&self) -> Digest {
-        let mut texts: Vec<String> = self.recipients.iter().map(|recipient| recipient.0.to_string()).collect();
-        texts.sort();
-        Digest::of(texts.join("\n").as_bytes())
+        together(&self.recipients)
     }
 
     /// Encrypts what is written.
@@ -119,6 +116,43 @@ impl Sealing {
         let signature = hex(self.key.sign(&signed.bytes()).as_ref());
         Label { signed, key: self.signer().to_string(), signature }
     }
+}
+
+/// As [`Sealing::recipients`], of a setting; none where it names nobody.
+///
+/// # Errors
+/// A recipient is none, in words.
+pub fn recipients(named: &[String]) -> Result<Option<Digest>, String> {
+    let recipients = parse(named)?;
+    Ok((!recipients.is_empty()).then(|| together(&recipients)))
+}
+
+/// Whether a command encrypts what it asks a server for as the server's own archives are. More than the server asks for is given to it.
+/// Decision 279.
+///
+/// # Errors
+/// It does not, in words for the person at the terminal.
+pub fn expect_sealed_as(servers: Option<Digest>, commands: Option<Digest>) -> Result<(), String> {
+    let has = match (servers, commands) {
+        (Some(_), None) => "none, so that it would not be encrypted",
+        (Some(servers), Some(commands)) if servers != commands => "others, who could read it",
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "no archive is taken: the settings of the running server name recipients (backup.recipients), and those of this command {has}; \
+         name the settings of the server with --config"
+    ))
+}
+
+fn parse(recipients: &[String]) -> Result<Vec<Recipient>, String> {
+    let read = |text: &String| text.parse().map_err(|problem| format!("{text:?}: {problem}"));
+    recipients.iter().map(read).collect()
+}
+
+fn together(recipients: &[Recipient]) -> Digest {
+    let mut texts: Vec<String> = recipients.iter().map(|recipient| recipient.0.to_string()).collect();
+    texts.sort();
+    Digest::of(texts.join("\n").as_bytes())
 }
 
 fn signing_key(path: &Path) -> Result<Ed25519KeyPair, String> {

@@ -113,6 +113,9 @@ fn take(
         Some(server) => server.receive_backup(&mut archive, &mut report),
         None => {
             let engine = open::look(config)?;
+            if recipients.is_none() {
+                expect_plain(&config.storage.data)?;
+            }
             let at = system_clock()();
             let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert backup", at, is_gentle: false };
             let trail = (!open::untold(config, taking.command)).then(|| open::trail(config, &engine));
@@ -133,6 +136,23 @@ fn take(
     };
     steps.finish();
     done.and_then(|()| archive.finish())
+}
+
+/// Whether nobody encrypted archives of a stopped folder so far. A server that runs says itself what its settings want.
+///
+/// # Errors
+/// Somebody did, in words for the person at the terminal.
+fn expect_plain(data: &Path) -> Result<(), String> {
+    let key = data.join(backup::SIGNING_KEY_FILE);
+    match key.try_exists() {
+        Ok(false) => Ok(()),
+        _ => Err(format!(
+            "no archive is taken: those of {} were encrypted so far, and the settings of this command have no backup.recipients; name the \
+             settings of the server with --config, or move {} away to take plain ones",
+            data.display(),
+            key.display()
+        )),
+    }
 }
 
 fn in_words(written: &WrittenArchive) -> String {

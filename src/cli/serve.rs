@@ -217,12 +217,14 @@ async fn serve(
     settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
+    let recipients = backup::recipients(&config.backup.recipients).map_err(Failure::Failed)?;
     let socket = socket::SocketServer::start(
         folder,
         engine.clone(),
         service.rulebook().clone(),
         trail.clone(),
         service.settings().names.clone(),
+        recipients,
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;

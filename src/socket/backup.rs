@@ -44,6 +44,14 @@ pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, ta
     sending.out.flush()
 }
 
+/// Says why none is taken.
+///
+/// # Errors
+/// The command is gone.
+pub(super) fn refuse(out: &mut impl Write, problem: String) -> io::Result<()> {
+    Sending { out }.line(&BackupMessage::Failed { problem })
+}
+
 struct Sending<'o, W> {
     out: &'o mut W,
 }

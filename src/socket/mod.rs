@@ -53,7 +53,7 @@ pub enum CommandRequest {
     AuditExport(AuditAsked),
     /// `Step`s come back, one a line.
     Reindex,
-    /// Members of an archive come back, each a line and its bytes.
+    /// Members of an archive come back, each a line and its bytes. The recipients are those that the command encrypts it to.
     Backup { base: Option<Box<Base>>, recipients: Option<Digest> },
     /// How far it is and what was found come back, one a line.
     Verify,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::line::send;
 use super::{AuditTold, CommandProgress, CommandRequest, REFUSED, backup};
 use crate::audit::{self, AuditAction, AuditTrail, ChainHead, SystemUser};
-use crate::backup::TakeOptions;
+use crate::backup::{Digest, TakeOptions, expect_sealed_as};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -41,13 +41,15 @@ pub struct SocketServer {
 }
 
 impl SocketServer {
-    /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
+    /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over. `recipients` are those that the
+    /// server's archives are encrypted to.
     pub fn start(
         folder: &Path,
         engine: Arc<Engine>,
         rulebook: Arc<Rulebook>,
         trail: Arc<AuditTrail>,
         names: Names,
+        recipients: Option<Digest>,
     ) -> io::Result<SocketServer> {
         let names = Arc::new(names);
         let path = super::path(folder);
@@ -81,7 +83,7 @@ impl SocketServer {
                 let stream = Arc::new(stream);
                 let told = stream.clone();
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    let talk = || talk(&stream, &engine, &rulebook, &trail, &names);
+                    let talk = || talk(&stream, &engine, &rulebook, &trail, (&names, recipients));
                     // Who the kernel says asks is who the events of the command name.
                     if let Err(error) = SystemUser::of_peer(&stream).and_then(|operator| operator.acting(talk)) {
                         event!(COMMAND_BROKE, error = %error);
@@ -123,7 +125,7 @@ fn talk(
     engine: &Engine,
     rulebook: &Rulebook,
     trail: &AuditTrail,
-    names: &Names,
+    (names, own_recipients): (&Names, Option<Digest>),
 ) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let time = Duration::from_secs(COMMAND_LINE_S);
@@ -190,7 +192,10 @@ fn talk(
                 at: system_clock()(),
                 is_gentle: true,
             };
-            backup::send(&mut out, engine, trail, &taking)?;
+            match expect_sealed_as(own_recipients, recipients) {
+                Ok(()) => backup::send(&mut out, engine, trail, &taking)?,
+                Err(problem) => backup::refuse(&mut out, problem)?,
+            }
         }
         CommandRequest::Verify => super::verify::answer(&mut out, engine, trail, names)?,
         CommandRequest::Stats => {

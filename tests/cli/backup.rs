@@ -345,3 +345,43 @@ fn archives_of_a_server_and_of_a_stopped_folder_are_encrypted_and_say_what_opens
     refused.expect(2).says("kept elsewhere");
     assert!(!refused.said.contains(&identity));
 }
+
+/// What was seen: a command that did not find the settings of the server, such as one of cron with `--data` alone, wrote a plain archive of
+/// a server whose archives are encrypted.
+#[test]
+fn a_command_that_does_not_know_whom_archives_are_encrypted_to_takes_none() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
+    let [own, other] = ["own.txt", "other.txt"].map(|name| format!("[\"{}\"]", identity(&place, name)));
+    let backup = |to: &str, recipients: Option<&str>| {
+        let mut command = place.command(&[&["backup", to], &DATA[..]].concat());
+        recipients.map(|named| command.env("HCERT__BACKUP__RECIPIENTS", named));
+        super::Ran::from(command.output().unwrap())
+    };
+    let refused = |recipients: Option<&str>| {
+        let ran = backup("refused.tar", recipients);
+        ran.expect(1).says("no archive is taken").says("backup.recipients").says("--config");
+        for entry in fs::read_dir(place.path(".")).unwrap() {
+            let name = entry.unwrap().file_name();
+            assert!(!name.to_string_lossy().starts_with("refused"), "{name:?}");
+        }
+        ran
+    };
+    let server = Process::start_with(&place.path("data"), |command| {
+        command.env("HCERT__BACKUP__RECIPIENTS", &own);
+    });
+    refused(None).says("would not be encrypted");
+    refused(Some(&other)).says("others, who could read it");
+    backup("own.tar", Some(&own)).expect(0);
+    server.stop();
+    refused(None).says("data/backup-signing-key");
+    backup("stopped.tar", Some(&own)).expect(0);
+
+    // The settings of the server count, and more than they ask for is given to it.
+    let server = Process::start(&place.path("data"));
+    backup("plain.tar", None).expect(0);
+    backup("more.tar", Some(&other)).expect(0);
+    server.stop();
+    fs::rename(place.path("data/backup-signing-key"), place.path("away")).unwrap();
+    backup("plain-again.tar", None).expect(0);
+}
