@@ -13,7 +13,7 @@ use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
-use engine::{Beginning, RESTORING, RestoreEnd, StoreRestore, StoredList};
+use engine::{Beginning, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList};
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
@@ -45,7 +45,36 @@ pub struct Restored {
     pub trail: Vec<String>,
 }
 
-/// Restores a chain of archives. They are read as a whole before anything is written.
+/// A data folder that a restore has filled and still marks: nobody can open it but for the last step.
+pub struct FilledFolder {
+    restored: Restored,
+    store: RestoredStore,
+    mark: RestoringMark,
+}
+
+impl FilledFolder {
+    /// Takes the last step, then the mark away: whoever opens the folder finds that the step was done.
+    ///
+    /// # Errors
+    /// What `step` returned, or the folder cannot be written: the mark stays, and the folder is to be emptied.
+    pub fn finish(
+        self,
+        step: impl FnOnce(&Restored, &RestoredStore) -> Result<(), String>,
+    ) -> Result<Restored, String> {
+        let FilledFolder { restored, store, mark } = self;
+        step(&restored, &store).map_err(|problem| to_be_emptied(&problem, &mark.data))?;
+        let data = mark.data.clone();
+        mark.clear().map_err(|error| format!("{}: {error}", data.display()))?;
+        Ok(restored)
+    }
+}
+
+fn to_be_emptied(problem: &str, data: &Path) -> String {
+    format!("{problem}\n{} holds what was restored so far; empty it before the next try", data.display())
+}
+
+/// Restores a chain of archives. They are read as a whole before anything is written. The folder stays marked until
+/// [`finish`](FilledFolder::finish) was called.
 ///
 /// # Errors
 /// The archives are not whole, not of these names or end before the change that is wanted: nothing was written. Or the folder is in use
@@ -54,7 +83,7 @@ pub fn restore(
     chain: &[Archive],
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),
-) -> Result<Restored, String> {
+) -> Result<FilledFolder, String> {
     let newest = chain.last().ok_or("there is no archive to restore")?;
     same_names(newest, wanted)?;
     // Ids that any archive knows were given, also beyond what is restored.
@@ -67,29 +96,8 @@ pub fn restore(
     let mark =
         RestoringMark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
     let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
-    let restored = done.map_err(|problem| {
-        format!("{problem}\n{} holds what was restored so far; empty it before the next try", wanted.data.display())
-    })?;
-    mark.clear().map_err(|error| format!("{}: {error}", wanted.data.display()))?;
-    Ok(restored)
-}
-
-/// Marks a folder again whose restore ended well and whose last step behind it did not, so that nobody takes it for a whole one.
-///
-/// # Errors
-/// The mark cannot be written.
-pub fn mark_unfinished(data: &Path) -> Result<(), String> {
-    let mark = || {
-        OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(data.join(RESTORING))?
-            .sync_all()?;
-        sync(data)
-    };
-    mark().map_err(|error: io::Error| format!("{}: {error}", data.join(RESTORING).display()))
+    let (restored, store) = done.map_err(|problem| to_be_emptied(&problem, &wanted.data))?;
+    Ok(FilledFolder { restored, store, mark })
 }
 
 /// Contract 1.1: a store keeps the names it was made with.
@@ -116,7 +124,7 @@ fn fill(
     wanted: &RestoreOptions,
     (next_id, next_patient_id): (u64, u64),
     report: &mut dyn FnMut(ArchiveProgress),
-) -> Result<Restored, String> {
+) -> Result<(Restored, RestoredStore), String> {
     let last = needed.last().ok_or("there is no archive to restore")?;
     let until = wanted.to.unwrap_or(last.about.until);
     let (lists, dictionaries) = beside(last)?;
@@ -163,9 +171,9 @@ fn fill(
     // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
     let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());
     let ending = RestoreEnd { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
-    let epoch = restore.finish(ending).map_err(words)?;
-    let trail = trail.finish();
-    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len(), trail })
+    let store = restore.finish(ending).map_err(words)?;
+    let (epoch, trail) = (store.epoch().to_owned(), trail.finish());
+    Ok((Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len(), trail }, store))
 }
 
 /// What stands beside the logs, as of the last archive: code lists, and dictionaries, of which none is ever taken away.
@@ -189,13 +197,13 @@ fn beside(archive: &Archive) -> Result<ListsAndDictionaries, String> {
 }
 
 /// The mark of a folder that is being filled.
-struct RestoringMark<'d> {
-    data: &'d Path,
+struct RestoringMark {
+    data: PathBuf,
 }
 
-impl<'d> RestoringMark<'d> {
+impl RestoringMark {
     /// Nothing is left of a mark, and of the folder made for it, that cannot be written.
-    fn set(data: &'d Path, chain: &[Archive]) -> Result<RestoringMark<'d>, String> {
+    fn set(data: &Path, chain: &[Archive]) -> Result<RestoringMark, String> {
         let text = |error: io::Error| error.to_string();
         let is_there = data.exists();
         owner::expect_private(data)?;
@@ -229,14 +237,14 @@ impl<'d> RestoringMark<'d> {
             }
             text(error)
         })?;
-        Ok(RestoringMark { data })
+        Ok(RestoringMark { data: data.to_owned() })
     }
 
     fn clear(self) -> io::Result<()> {
         // Everything is durable before the folder may be opened.
-        sync(self.data)?;
+        sync(&self.data)?;
         fs::remove_file(self.data.join(RESTORING))?;
-        sync(self.data)
+        sync(&self.data)
     }
 }
 

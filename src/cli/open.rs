@@ -24,7 +24,9 @@ use base::metrics::Metrics;
 use base::{owner, regular_file};
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
-use engine::{self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, RESTORING, STORE_FILE, Witness};
+use engine::{
+    self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, RESTORING, RestoredStore, STORE_FILE, Witness,
+};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -253,6 +255,15 @@ pub(super) fn existing(config: &Config) -> Result<Engine, String> {
 /// Why it cannot be opened, in words for the person at the terminal.
 pub(super) fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
     opened(config, None, clock, None, Metrics::new())
+}
+
+/// Opens the data folder that a restore has filled, while its mark keeps everybody else out.
+///
+/// # Errors
+/// Why it cannot be opened, in words for the person at the terminal.
+pub(super) fn restored(config: &Config, store: &RestoredStore, clock: Clock) -> Result<Engine, String> {
+    let opened = store.open(&options(config, clock, None, Metrics::new()));
+    opened.map_err(|error| unopened(&config.storage.data, &error))
 }
 
 /// Opens a data folder of `hcert dev`.

@@ -14,7 +14,7 @@ use crate::backup::{
 use crate::bulk;
 use crate::config::{Config, exposure};
 use crate::interaction::account;
-use engine::system_clock;
+use engine::{RestoredStore, system_clock};
 
 /// Make a data folder of archives, or check archives
 ///
@@ -264,12 +264,7 @@ fn restored(
     };
     let restored = backup::restore(chain, &wanted, &mut |progress| bars.show(progress));
     bars.finish();
-    let restored = restored?;
-    write_down(chain, &restored, config).map_err(|problem| {
-        let data = &config.storage.data;
-        let marked = backup::mark_unfinished(data).map_or_else(|problem| format!("\n{problem}"), |()| String::new());
-        format!("{problem}\n{} holds what was restored so far; empty it before the next try{marked}", data.display())
-    })?;
+    let restored = restored?.finish(|restored, store| write_down(chain, restored, store, config))?;
     let Restored { epoch, until, patients_until, next_id, archives, trail } = restored;
     let data = &config.storage.data;
     let told = match json {
@@ -288,9 +283,9 @@ fn restored(
 }
 
 /// The trail that came back may know later changes than the store: it is told where the store stands now.
-fn write_down(chain: &[Archive], restored: &Restored, config: &Config) -> Result<(), String> {
+fn write_down(chain: &[Archive], restored: &Restored, store: &RestoredStore, config: &Config) -> Result<(), String> {
     let clock = system_clock();
-    let engine = open::engine(config, clock.clone())?;
+    let engine = open::restored(config, store, clock.clone())?;
     let trail = open::trail_of_before(config, &engine)?;
     let Restored { epoch, until, .. } = restored;
     if trail.last_change().is_none_or(|known| known < *until) {

@@ -147,6 +147,28 @@ fn a_folder_whose_restore_was_cut_off_is_refused_by_every_command() {
     }
 }
 
+/// What was seen: the mark went before the trail told of the restore, and a kill in between left a folder that every command took for
+/// whole, and whose trail knew of no restore.
+#[test]
+fn a_restore_that_is_killed_when_its_mark_goes_is_in_the_trail() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(300, 5)).expect(0);
+    place.run(&[&["backup", "a.tar"], &DATA[..]].concat()).expect(0);
+    let mark = place.path("cut/restoring");
+    let mut restore = place.command(&["restore", "a.tar", "--data", "cut"]);
+    let mut restore = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    super::eventually("the folder is marked", || mark.exists() || restore.try_wait().unwrap().is_some());
+    while mark.exists() && restore.try_wait().unwrap().is_none() {
+        std::hint::spin_loop();
+    }
+    restore.kill().unwrap();
+    restore.wait().unwrap();
+    let events = place.run(&["audit", "export", "--data", "cut"]);
+    assert!(events.expect(0).text().contains(r#""code":"restore""#), "{}", events.text());
+    place.run(&["audit", "verify", "--data", "cut"]).expect(0);
+    assert!(place.run(&["export", "--data", "cut"]).expect(0).out == place.export());
+}
+
 #[test]
 fn backups_by_the_clock_are_taken_by_the_server() {
     let place = Place::new();

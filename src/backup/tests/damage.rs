@@ -120,6 +120,31 @@ fn a_restore_that_was_cut_off_is_opened_by_nobody() {
     assert!(again.contains("was not finished"), "{again}");
 }
 
+/// What was seen: the mark went before the trail told of the restore, and a kill in between left a folder that looked whole.
+#[test]
+fn the_mark_of_a_restore_goes_after_the_last_step_and_stays_if_that_fails() {
+    let place = Place::with_history(20);
+    let archive = place.full("a.tar");
+    let is_marked = |name: &str| place.path(name).join(engine::RESTORING).exists();
+    let opened = |name: &str| super::engine(&place.path(name), &place.now, None).map(|engine| engine.close());
+    let filled = |name: &str| restore(std::slice::from_ref(&archive), &place.wanted(name, None), &mut |_| {}).unwrap();
+    drop(filled("cut"));
+    assert!(is_marked("cut") && opened("cut").is_err(), "a kill comes here");
+    let failed = filled("failed").finish(|_, _| Err("the trail takes nothing".to_owned())).unwrap_err();
+    assert!(failed.starts_with("the trail takes nothing\n") && failed.contains("empty it"), "{failed}");
+    assert!(is_marked("failed") && opened("failed").is_err());
+    let whole = filled("whole").finish(|restored, store| {
+        assert!(is_marked("whole") && opened("whole").is_err(), "nobody else can open it meanwhile");
+        let engine = store.open(&super::options(&place.path("whole"), &place.now, None)).unwrap();
+        assert_eq!((engine.seq(), engine.origin().epoch), (restored.until, &*restored.epoch));
+        engine.close();
+        Ok(())
+    });
+    whole.unwrap();
+    assert!(!is_marked("whole"));
+    opened("whole").unwrap();
+}
+
 #[test]
 fn an_archive_that_was_not_ended_leaves_nothing() {
     let place = Place::with_history(20);

@@ -43,7 +43,11 @@ fn clock(now: &Arc<AtomicI64>) -> Clock {
 }
 
 fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> Result<Engine, engine::StoreError> {
-    Engine::open(EngineOptions {
+    Engine::open(options(data, now, witness))
+}
+
+fn options(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> EngineOptions {
+    EngineOptions {
         folder: data.to_owned(),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
@@ -54,7 +58,7 @@ fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) 
         metrics: base::metrics::Metrics::new(),
         clock: clock(now),
         elapsed: clock(now),
-    })
+    }
 }
 
 fn log(data: &Path, now: &Arc<AtomicI64>) -> AuditTrail {
@@ -129,7 +133,7 @@ impl Place {
     }
 
     fn try_restore(&self, chain: &[Archive], name: &str, to: Option<u64>) -> Result<Restored, String> {
-        restore(chain, &self.wanted(name, to), &mut |_| {})
+        restore(chain, &self.wanted(name, to), &mut |_| {})?.finish(|_, _| Ok(()))
     }
 
     fn wanted(&self, name: &str, to: Option<u64>) -> RestoreOptions {

@@ -64,7 +64,7 @@ use links::PatientLinks;
 use notes::Notes;
 pub use packed::Packed;
 pub use patients::Patients;
-pub use restore::StoreRestore;
+pub use restore::{RestoredStore, StoreRestore};
 pub use salvage::{Salvage, Salvaged};
 pub use search_error::SearchError;
 use shared::{EngineMedia, EngineShared, Published};
@@ -109,7 +109,11 @@ impl Engine {
     }
 
     fn run_on(options: &EngineOptions, media: EngineMedia) -> Result<Engine, StoreError> {
-        let (engine, hands) = Self::assemble(options, media)?;
+        Self::run(Self::assemble(options, media)?)
+    }
+
+    /// Starts the threads.
+    fn run((engine, hands): (Engine, Hands)) -> Result<Engine, StoreError> {
         let writer = writer::start(hands.writer, hands.queue)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(writer);
         let indexer = indexer::start(hands.indexer)?;
@@ -135,9 +139,18 @@ impl Engine {
     fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, Hands), StoreError> {
         make_folder(&options.folder)
             .map_err(|error| StoreError::Io(format!("{}: {error}", options.folder.display())))?;
-        let (store, opened) = Store::open(&options.folder, store_options(options, media.store))?;
+        let opened = Store::open(&options.folder, store_options(options, media.store))?;
+        Self::over(options, media.index, opened)
+    }
+
+    /// As [`assemble`](Self::assemble), over a store that is open.
+    fn over(
+        options: &EngineOptions,
+        index_medium: index::IndexMedium,
+        (store, opened): (Store, OpenedStore),
+    ) -> Result<(Engine, Hands), StoreError> {
         let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
-        let shared = Self::share(options, media.index, store, opened)?;
+        let shared = Self::share(options, index_medium, store, opened)?;
         let indexer = Indexer::open(&shared)?;
         let writer = SteppedWriter::new(&shared, position);
         let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);

@@ -12,13 +12,12 @@ use super::store::copy::{CopiedChange, read_changes};
 use super::store::record::VersionRecord;
 use super::store::row::lay;
 use super::store::{self, Batch, CommitNeed, Store, StoreError, StorePosition};
-use super::{FolderNames, QuickRepair};
+use super::{Engine, EngineMedia, EngineOptions, FolderNames, QuickRepair, store_options};
 use crate::{Beginning, ClockReset, RestoreEnd};
 use certificate::search::row::Row;
 use certificate::{Consent, Id, Seq, Version};
 
-/// A store that is being restored. Nobody else can open its folder until [`finish`](StoreRestore::finish) was called, and not after that
-/// was never reached.
+/// A store that is being restored. Nobody else can open its folder as long as the mark of the restore lies in it.
 pub struct StoreRestore {
     store: Store,
     to: Seq,
@@ -136,8 +135,8 @@ impl StoreRestore {
         if reset.is_none() { milliseconds.max(self.patients_stamp) } else { milliseconds }
     }
 
-    /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
-    pub fn finish(self, ending: RestoreEnd) -> Result<String, StoreError> {
+    /// Makes the store one that can be opened, but for the mark in its folder.
+    pub fn finish(self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
         let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
         let position = self.progress.position;
@@ -167,7 +166,30 @@ impl StoreRestore {
             Ok(((), CommitNeed::Yes))
         })?;
         self.store.close();
-        Ok(self.epoch)
+        Ok(RestoredStore { epoch: self.epoch })
+    }
+}
+
+/// A store that a restore has filled, while the mark of the restore still lies in its folder. Only whoever restored it has one, and can
+/// open the folder for what is left to do before the mark goes.
+pub struct RestoredStore {
+    epoch: String,
+}
+
+impl RestoredStore {
+    /// The name of the store's new life.
+    pub fn epoch(&self) -> &str {
+        &self.epoch
+    }
+
+    /// Opens the folder of the restore, whose mark stays.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn open(&self, options: &EngineOptions) -> Result<Engine, StoreError> {
+        let EngineMedia { store, index } = EngineMedia::default();
+        let opened = Store::open_restoring(&options.folder, store_options(options, store))?;
+        Engine::run(Engine::over(options, index, opened)?)
     }
 }
 

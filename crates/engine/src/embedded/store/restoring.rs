@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::error::StoreError;
 
-/// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
+/// Where the mark of a restore lies in the data folder. It is there before the first row and goes last, after the event of the restore in
+/// the audit trail.
 pub const RESTORING: &str = "restoring";
 
 /// Whether a folder is one that a restore has not come to its end in.
