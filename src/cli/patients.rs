@@ -113,11 +113,15 @@ fn import(
             let engine = super::open::engine(config, system_clock())?;
             let options = ImportOptions { stop_at_bad };
             let names = super::open::names(config, &config.base_url());
+            let tell = |note: String| {
+                let (action, command) = (AuditAction::PatientsImport, "hcert patients import");
+                super::open::tell(config, &engine, action, command, Some(note), None)
+            };
+            // One that is cut off has no end to tell.
+            tell("begins".to_owned())?;
             let report = &mut |event| bar.show(&event);
             let done = bulk::import_patients(&engine, &names.identifiers, &mut lines, options, report);
-            let note = Some(bulk::note(&done));
-            let told =
-                super::open::tell(config, &engine, AuditAction::PatientsImport, "hcert patients import", note, None);
+            let told = tell(bulk::note(&done));
             engine.close();
             audit::with_its_end_told(done, told)
         }

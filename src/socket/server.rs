@@ -151,6 +151,9 @@ fn talk(
         CommandRequest::PatientsImport { stop_at_bad } => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
+                // As an import of certificates.
+                let begins = Some("begins".to_owned());
+                bulk::write_down(trail, AuditAction::PatientsImport, "hcert patients import", begins, None)?;
                 let done = bulk::import_patients(engine, &names.identifiers, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
                 let told = bulk::write_down(trail, AuditAction::PatientsImport, "hcert patients import", note, None);

@@ -1,6 +1,8 @@
 //! `hcert patients`: people into a folder at rest and into a running server, listed, and what is told of bad lines.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use super::process::Process;
 use super::{Place, lines};
@@ -181,4 +183,41 @@ fn people_with_one_personal_code_are_taken_and_told_the_first_twenty_of_them() {
     let ran = place.run_with(&["patients", "import", "-", "--data", "data"], same.as_bytes());
     let ran = ran.expect(0).says("23 stored").says("2 more share an Estonian personal code with another");
     assert_eq!(ran.said.matches("has the Estonian personal code of Patient/300").count(), 20);
+}
+
+/// What was seen: an import that was killed left thousands of patients changed, and no event.
+#[test]
+fn an_import_that_is_cut_off_was_told_when_it_began() {
+    let place = Place::new();
+    let patients = place.run(&["generate", "--patients", "--count", "20000", "--seed", "31"]);
+    let patients = patients.expect(0).out.clone();
+    let events = || {
+        let told = place.run(&["audit", "export", "--data", "data"]);
+        let text = told.expect(0).text().to_owned();
+        text.lines().filter(|line| line.contains(r#""code":"patients.import""#)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cut = || {
+        let mut import = place.command(&["patients", "import", "-", "--data", "data"]);
+        let mut import = import.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut stdin = import.stdin.take().unwrap();
+        // What a pipe does not hold was read.
+        stdin.write_all(&patients).unwrap();
+        (import, stdin)
+    };
+    let (mut import, stdin) = cut();
+    import.kill().unwrap();
+    import.wait().unwrap();
+    drop(stdin);
+    let told = events();
+    assert!(matches!(&told[..], [one] if one.contains("begins")), "{told:?}");
+    let server = Process::start(&place.path("data"));
+    let (mut import, stdin) = cut();
+    super::eventually("the beginning is told", || events().len() == 2);
+    drop(stdin);
+    assert!(import.wait().unwrap().success());
+    let told = events();
+    assert!(matches!(&told[..], [_, begin, end] if begin.contains("begins") && end.contains("stored")), "{told:?}");
+    assert_eq!(server.stop().code(), Some(0));
+    place.run_with(&["patients", "import", "-", "--data", "data"], b"").expect(0);
+    assert_eq!(events().len(), 5, "one when it begins, and one at its end");
 }
