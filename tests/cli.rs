@@ -8,6 +8,8 @@ mod backup;
 mod catalogue;
 #[path = "cli/clock.rs"]
 mod clock;
+#[path = "cli/core_files.rs"]
+mod core_files;
 #[path = "cli/cut.rs"]
 mod cut;
 #[path = "cli/damaged.rs"]

@@ -92,6 +92,7 @@ enum Command {
 /// signal. Contract 9.4.
 pub fn main() -> u8 {
     internal_error::in_one_line();
+    no_core_files();
     // SAFETY: it changes what one signal does: a file that may not grow is an error of the call that writes to it, as a full disk is.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     let mut line = with_exit_codes(Cli::command());
@@ -104,6 +105,22 @@ pub fn main() -> u8 {
             print_shortly(told);
             2
         }
+    }
+}
+
+/// Bytes of a core file from which on none is made: of 1, none fits into a file, and Linux starts none of the programs that cores are
+/// piped to, as it would with 0. Source: `do_coredump` in fs/coredump.c of Linux.
+const CORE_BYTES: libc::rlim_t = 1;
+
+/// Keeps the memory of this process, which holds certificates, personal codes and tokens, out of core files. Whoever may stop it with a
+/// debugger can still allow one: `prlimit --core=unlimited`.
+fn no_core_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes to `limit`, which lives through it.
+    if unsafe { libc::getrlimit(libc::RLIMIT_CORE, &raw mut limit) } == 0 {
+        limit.rlim_cur = limit.rlim_max.min(CORE_BYTES);
+        // SAFETY: the call reads `limit`, which lives through it. A lower limit is refused to nobody.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const limit) };
     }
 }
 

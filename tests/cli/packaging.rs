@@ -122,6 +122,20 @@ fn settings_that_cannot_be_used_end_with_the_code_after_which_the_unit_does_not_
 }
 
 #[test]
+fn no_container_of_the_handbook_writes_core_files() {
+    let mut runs = 0;
+    for file in ["docs/OPERATIONS.md", "packaging/Containerfile"] {
+        for line in read(file).replace("\\\n", " ").lines() {
+            if line.trim_start_matches(['#', ' ']).starts_with("docker run ") {
+                runs += 1;
+                assert!(line.contains(" --ulimit core=0 "), "{file}: {line}");
+            }
+        }
+    }
+    assert_eq!(runs, 3);
+}
+
+#[test]
 fn a_disk_for_archives_that_is_not_there_does_not_stop_the_unit_of_the_handbook() {
     let handbook = read("docs/OPERATIONS.md");
     let added: Vec<&str> = handbook.lines().filter_map(|line| line.strip_prefix("ReadWritePaths=")).collect();
