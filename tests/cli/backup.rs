@@ -407,3 +407,31 @@ fn a_command_that_does_not_know_whom_archives_are_encrypted_to_takes_none() {
     fs::rename(place.path("data/backup-signing-key"), place.path("away")).unwrap();
     backup("plain-again.tar", None).expect(0);
 }
+
+/// What was seen: an archive went to a folder of another user without a word, who could exchange it for another.
+#[test]
+fn no_archive_goes_where_others_could_exchange_it() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
+    fs::create_dir(place.path("archives")).unwrap();
+    let backup = |to: &str| place.run(&[&["backup", to], &DATA[..]].concat());
+    fs::set_permissions(place.path("archives"), fs::Permissions::from_mode(0o777)).unwrap();
+    for to in ["archives", "archives/a.tar"] {
+        backup(to).expect(1).says("archives").says("written to by other users");
+    }
+    // In a folder as /tmp others can put archives of theirs, and exchange no file of ours.
+    fs::set_permissions(place.path("archives"), fs::Permissions::from_mode(0o1777)).unwrap();
+    backup("archives").expect(1).says("written to by other users");
+    backup("archives/a.tar").expect(0);
+    fs::set_permissions(place.path("archives"), fs::Permissions::from_mode(0o755)).unwrap();
+    // Only root can give a folder away.
+    if chown(place.path("archives"), Some(65_534), None).is_ok() {
+        for to in ["archives", "archives/b.tar"] {
+            backup(to).expect(1).says("belongs to user 65534");
+        }
+        assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 2, "a.tar and its digest");
+        chown(place.path("archives"), Some(0), None).unwrap();
+    }
+    backup("archives").expect(0);
+}
