@@ -425,7 +425,7 @@ fn an_unknown_setting_is_shown_with_its_line_and_a_caret() {
         ran.expect(2)
             .says("hcert.toml")
             .says("line 3")
-            .says("listenn = \"x\"\n  | ^^^^^^^")
+            .says("listenn = …\n  | ^^^^^^^")
             .says("unknown field `listenn`");
     }
     assert!(!place.path("hcert-data").exists(), "nothing was begun");

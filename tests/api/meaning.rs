@@ -268,6 +268,48 @@ async fn the_trail_finds_by_every_code_that_a_patient_had_until_another_has_it()
     assert_eq!(told.expect(200).json()["total"], 0, "the code is that of another");
 }
 
+/// What was seen: certificates that an import brought had no patient in the trail, whatever was done with them.
+#[tokio::test]
+async fn whose_an_imported_certificate_is_stands_in_the_trail_as_of_any_other() {
+    let server = Server::start().await;
+    server.import(Body::completed().with("/subject/0/reference", json!("Patient/201")), 4711).await;
+    server.import(Body::draft().with("/subject/0/reference", json!("Patient/201")), 4712).await;
+    server.get("Composition/4711").await.expect(200);
+    server.get("Composition/4711/_history/1").await.expect(200);
+    server.get("Composition?_id=4711&_count=0").await.expect(200);
+    server.suspend("Composition/4711").await.expect(200);
+    server.get("Composition/4711").await.expect(200);
+    server.put("Composition/4712", Body::draft().with("/subject/0/reference", json!("Patient/200"))).await.expect(200);
+    let actions = "composition.read,composition.vread,composition.search,composition.suspend,composition.update";
+    for asked in ["Patient/201", "48703129419"] {
+        let told = server.get(&format!("AuditEvent?patient={asked}&_count=0&action={actions}")).await;
+        assert_eq!(told.expect(200).json()["total"], 6, "{asked}");
+    }
+    // A draft that was moved is of both.
+    let moved = server.get("AuditEvent?patient=Patient/200&_count=0&action=composition.update").await;
+    assert_eq!(moved.expect(200).json()["total"], 1);
+}
+
+/// What was seen: among a thousand certificates of others that a search named by their declarations, the event named not the one it was
+/// about.
+#[tokio::test]
+async fn a_search_that_names_more_certificates_than_its_event_can_is_refused() {
+    let server = Server::start().await;
+    let entry = |number: u32| {
+        let reference = format!("QuestionnaireResponse/{number}");
+        Body::completed().with("/section/0/entry", json!([{"reference": reference, "type": "QuestionnaireResponse"}]))
+    };
+    for number in 0..1_001 {
+        server.import(entry(number / 2), 10_000 + u64::from(number)).await;
+    }
+    let values: Vec<String> = (0..501).map(|number| format!("QuestionnaireResponse/{number}")).collect();
+    let ask = |values: &[String]| server.search_by_form(&format!("entry={}&_count=0", values.join(",")));
+    ask(&values).await.refused(400, &["HCERT-217"]);
+    assert_eq!(ask(&values[1..]).await.expect(200).json()["total"], 999);
+    let oldest = server.get("AuditEvent?entity=Composition/10002&action=composition.search&_count=0").await;
+    assert_eq!(oldest.expect(200).json()["total"], 2, "what was refused is named as far as it goes");
+}
+
 #[tokio::test]
 async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_names() {
     let strict = |config: &mut hcert::config::Config| {

@@ -97,6 +97,29 @@ async fn a_code_of_two_records_that_no_link_ties_together_is_nobodys() {
     read(&server, "Patient/200", &me).await.expect(200);
 }
 
+/// What was seen: a code that a record says is no longer valid still opened that record.
+#[tokio::test]
+async fn an_identifier_that_is_no_longer_valid_names_nobody() {
+    let server = Server::start().await;
+    server.create(Body::completed()).await;
+    let me = server.token_of(PATIENT, "patient", json!({})).await;
+    assert_eq!(found(&server, "", &me).await, [1]);
+    let system = "https://fhir.ee/sid/pid/est/ni";
+    for old in [json!({"use": "old"}), json!({"period": {"end": "2020-01-01"}})] {
+        let mut identifier = json!({"system": system, "value": PATIENT});
+        identifier.as_object_mut().unwrap().extend(old.as_object().unwrap().clone());
+        let other = json!({"system": "urn:oid:1", "value": "1", "use": "official"});
+        let patient = json!({"resourceType": "Patient", "id": "200", "identifier": [other, identifier]});
+        server.import_patients(&patient.to_string()).await;
+        assert_eq!(found(&server, "", &me).await, [0; 0], "{patient}");
+        read(&server, "Patient/200", &me).await.refused(403, &["HCERT-179"]);
+    }
+    let period = json!({"system": system, "value": PATIENT, "period": {"start": "2020-01-01", "end": "2999"}});
+    let patient = json!({"resourceType": "Patient", "id": "200", "identifier": [period]});
+    server.import_patients(&patient.to_string()).await;
+    assert_eq!(found(&server, "", &me).await, [1]);
+}
+
 #[tokio::test]
 async fn a_certificate_that_is_suspended_stays_and_one_cancelled_for_good_goes() {
     let server = Server::start().await;

@@ -291,6 +291,49 @@ fn a_file_whose_header_makes_its_events_old_is_kept() {
     assert!(copied.finish()[0].contains("other times"), "a copy tells it too");
 }
 
+/// What was seen: what stood in the last block of a sealed file, or behind a length that was changed, was left out without a word.
+#[test]
+fn whatever_is_damaged_or_cut_in_a_sealed_file_is_told_by_who_reads_it() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let path = folder(data.path()).join("00000002.zst");
+    let bytes = fs::read(&path).unwrap();
+    let told = || {
+        let log = open(data.path());
+        let all = EventFilter::default();
+        let search = log.search(&all, EventOrder::OldestFirst).unwrap();
+        let mut count = 0;
+        let each = |_, _| {
+            count += 1;
+            Ok(())
+        };
+        search.each(&mut |_, _| None, each).unwrap();
+        (count, log.damage())
+    };
+    let whole = told();
+    assert_eq!(whole.1, None);
+    let last = bytes.len() - 20;
+    for (what, damaged) in [
+        ("the last block", {
+            let mut bytes = bytes.clone();
+            bytes[last] ^= 0x55;
+            bytes
+        }),
+        ("a length", {
+            let mut bytes = bytes.clone();
+            bytes[SEAL_BYTES + 5] ^= 0x55;
+            bytes
+        }),
+        ("a cut", bytes[..bytes.len() - 30].to_vec()),
+        ("all blocks", bytes[..SEAL_BYTES].to_vec()),
+    ] {
+        fs::write(&path, damaged).unwrap();
+        let (count, damage) = told();
+        let damage = damage.unwrap_or_else(|| panic!("{what}: {count} events, and nothing is told"));
+        assert!(damage.contains("00000002.zst") && count < whole.0, "{what}: {damage}");
+    }
+}
+
 /// What was seen: events that nothing shows lay behind those of a sealed file whose header was made to fit.
 #[test]
 fn nothing_hides_behind_the_last_event_of_a_sealed_file() {

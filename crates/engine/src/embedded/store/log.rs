@@ -4,7 +4,6 @@
 mod guarded;
 pub(super) mod memory;
 mod redo;
-mod replay;
 
 /// What a table takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +43,6 @@ pub(super) use guarded::{GuardedDrop, guarded};
 use memory::{MemoryLog, OrderedKey};
 use redo::RedoNotes;
 pub(super) use redo::{RedoStep, steps};
-pub(super) use replay::replay;
 
 /// An open log.
 pub enum Log {
@@ -62,7 +60,7 @@ pub struct RedbLog {
 type SharedJournal = Arc<Mutex<StoreJournal>>;
 
 /// Name in `meta` of where the store goes on in its journal.
-const JOURNAL: &str = "journal";
+pub(super) const JOURNAL: &str = "journal";
 
 /// A panic leaves the journal as it was before or behind a record, and what failed is not written to again.
 fn locked(journal: &SharedJournal) -> MutexGuard<'_, StoreJournal> {

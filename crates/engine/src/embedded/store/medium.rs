@@ -11,8 +11,9 @@ use super::error::{FILE, StoreError, io};
 use super::holder::FolderHolder;
 use super::journal::StoreJournal;
 use super::log::memory::MemoryLog;
-use super::log::{Log, guarded, replay};
+use super::log::{Log, guarded};
 use super::pages::Pages;
+use super::replay::replay;
 use crate::{FolderNames, FolderPurpose, QuickRepair, STORE_FILE};
 
 /// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.

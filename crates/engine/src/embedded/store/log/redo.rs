@@ -6,14 +6,7 @@
 //!        | u32 bytes of the key | key | u32 bytes of the value | value          as far as the step has them
 //! ```
 
-use redb::{Key, TableDefinition, TableHandle, Value};
-
-use super::super::consent::{CLOSED, CONSENT};
 use super::super::error::StoreError;
-use super::super::patient::change::PATIENT_CHANGE;
-use super::super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
-use super::super::tables::{CHANGE, CLASS, COUNTER, DICTIONARY, META, TERMINOLOGY, TIME, VERSION};
-use super::WriteTransaction;
 
 const PUT: u8 = 1;
 const TAKEN: u8 = 2;
@@ -67,14 +60,6 @@ impl RedoNotes {
     }
 }
 
-/// Makes the steps of a record again.
-///
-/// # Errors
-/// `Damaged` when they are none.
-pub(super) fn redo(transaction: &WriteTransaction, record: &[u8]) -> Result<(), StoreError> {
-    steps(record, |table, step| of_table(transaction, table, step))
-}
-
 /// One step: keys and values as they lie in the table.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum RedoStep<'a> {
@@ -113,39 +98,4 @@ pub(in super::super) fn steps<'r>(
         record = rest;
     }
     if record.is_empty() { Ok(()) } else { Err(cut()) }
-}
-
-fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {
-    macro_rules! of {
-        ($($table:ident)*) => {
-            $(if name == $table.name().as_bytes() {
-                return made(transaction, $table, step);
-            })*
-        };
-    }
-    of!(VERSION CHANGE TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_CHANGE IDENTIFIER
-        FORMER BORN LINK);
-    Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
-}
-
-fn made<K: Key + 'static, V: Value + 'static>(
-    transaction: &WriteTransaction,
-    table: TableDefinition<'static, K, V>,
-    step: RedoStep,
-) -> Result<(), StoreError> {
-    let has_width = |bytes: &[u8], width: Option<usize>| width.is_none_or(|width| width == bytes.len());
-    let fits = match step {
-        RedoStep::Put(key, value) => has_width(key, K::fixed_width()) && has_width(value, V::fixed_width()),
-        RedoStep::Take(key) => has_width(key, K::fixed_width()),
-        RedoStep::Clear => true,
-    };
-    if !fits {
-        return Err(StoreError::Damaged(format!("a record of the journal has no row of {}", table.name())));
-    }
-    let mut table = transaction.open_table(table)?;
-    match step {
-        RedoStep::Put(key, value) => table.insert(K::from_bytes(key), V::from_bytes(value)).map(drop),
-        RedoStep::Take(key) => table.remove(K::from_bytes(key)),
-        RedoStep::Clear => table.clear(),
-    }
 }

@@ -1,0 +1,97 @@
+//! What the journal has and redb does not, done again when a store is opened.
+
+use std::path::Path;
+
+use redb::{Key, TableDefinition, TableHandle, Value};
+
+use super::consent::{CLOSED, CONSENT};
+use super::error::StoreError;
+use super::journal::{JournalPlace, JournalStart, StoreJournal};
+use super::log::{JOURNAL, Log, RedoStep, WriteTransaction, guarded, steps};
+use super::patient::change::PATIENT_CHANGE;
+use super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
+use super::tables::{CHANGE, CLASS, COUNTER, DICTIONARY, FORMAT, META, TERMINOLOGY, TIME, VERSION};
+use base::log::event;
+
+/// The first format of a store that has a journal.
+const FORMAT_OF_JOURNAL: u32 = 3;
+
+/// Brings a log to where its journal ends, in one commit, and returns the journal to go on with; none of a store that a later release made.
+///
+/// # Errors
+/// `Damaged`: the journal is missing, cut, another one or newer than the store. `Io`.
+pub(super) fn replay(
+    log: &Log,
+    place: JournalPlace,
+    store: &Path,
+    quick_repair: bool,
+) -> Result<Option<StoreJournal>, StoreError> {
+    let start = match log.begin_read()?.find_table(META)? {
+        None => JournalStart::read(None)?,
+        Some(meta) => {
+            let format = meta.get("format")?.and_then(|format| format.value().try_into().map(u32::from_le_bytes).ok());
+            match format {
+                Some(later) if later > FORMAT => return Ok(None),
+                // A journal beside a store of before there was one is that of a store which an operator went back from.
+                Some(earlier) if earlier < FORMAT_OF_JOURNAL => {
+                    return Ok(Some(StoreJournal::begun(place, store)));
+                }
+                _ => JournalStart::read(meta.get(JOURNAL)?.as_ref().map(|start| start.value()))?,
+            }
+        }
+    };
+    let found = StoreJournal::read(&*place.disk, store, start)?;
+    if !found.records.is_empty() {
+        let mut transaction = log.begin_write()?;
+        transaction.durable(quick_repair)?;
+        guarded("the journal", || found.records.iter().try_for_each(|steps| redo(&transaction, steps)))?;
+        let start = JournalStart { is_closed: true, before: found.head, ..start };
+        transaction.open_table(META)?.insert(JOURNAL, start.write().as_slice())?;
+        transaction.commit()?;
+        event!(STORE_REPLAYED, records = found.records.len());
+    }
+    Ok(Some(StoreJournal::new(place, store, start.file, found.head)))
+}
+
+/// Makes the steps of a record again.
+///
+/// # Errors
+/// `Damaged` when they are none.
+fn redo(transaction: &WriteTransaction, record: &[u8]) -> Result<(), StoreError> {
+    steps(record, |table, step| of_table(transaction, table, step))
+}
+
+fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {
+    macro_rules! of {
+        ($($table:ident)*) => {
+            $(if name == $table.name().as_bytes() {
+                return made(transaction, $table, step);
+            })*
+        };
+    }
+    of!(VERSION CHANGE TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_CHANGE IDENTIFIER
+        FORMER BORN LINK);
+    Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
+}
+
+fn made<K: Key + 'static, V: Value + 'static>(
+    transaction: &WriteTransaction,
+    table: TableDefinition<'static, K, V>,
+    step: RedoStep,
+) -> Result<(), StoreError> {
+    let has_width = |bytes: &[u8], width: Option<usize>| width.is_none_or(|width| width == bytes.len());
+    let fits = match step {
+        RedoStep::Put(key, value) => has_width(key, K::fixed_width()) && has_width(value, V::fixed_width()),
+        RedoStep::Take(key) => has_width(key, K::fixed_width()),
+        RedoStep::Clear => true,
+    };
+    if !fits {
+        return Err(StoreError::Damaged(format!("a record of the journal has no row of {}", table.name())));
+    }
+    let mut table = transaction.open_table(table)?;
+    match step {
+        RedoStep::Put(key, value) => table.insert(K::from_bytes(key), V::from_bytes(value)).map(drop),
+        RedoStep::Take(key) => table.remove(K::from_bytes(key)),
+        RedoStep::Clear => table.clear(),
+    }
+}
