@@ -171,7 +171,12 @@ impl EventSearch<'_> {
     /// What a file has of it, by all its events. What is damaged is passed over, and the health tells so.
     fn whole(&self, part: &TrailFile, patient_of: PatientOf) -> io::Result<Hits> {
         // One that retention removed meanwhile has nothing to tell.
-        let content = part.content(&self.trail.folder)?.unwrap_or_default();
+        let Some(content) = part.content(&self.trail.folder)? else {
+            return Ok(Hits {
+                events: Vec::new(),
+                bytes: EventBytes::Read { content: Vec::new(), places: Vec::new() },
+            });
+        };
         let before = part.header.map(|header| header.before);
         let (times, mut places) = (self.wanted.span(), Vec::new());
         let (mut last, mut is_damaged) = (None, false);
@@ -190,7 +195,7 @@ impl EventSearch<'_> {
             }
         }
         // The last blocks of a sealed file may be gone, as an end that was never written would be.
-        if is_damaged || !content.is_empty() && part.seal.is_some_and(|seal| last != Some(seal.last)) {
+        if is_damaged || part.seal.is_some_and(|seal| last != Some(seal.last)) {
             self.shared.doubt(&format!("{}: events in it cannot be read", part.name));
         }
         let mut events: Vec<u32> = (0..places.len() as u32).collect();

@@ -25,7 +25,8 @@ use base::{owner, regular_file};
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
 use engine::{
-    self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, RESTORING, RestoredStore, STORE_FILE, Witness,
+    self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, JOURNAL_FILES, RESTORING, RestoredStore, STORE_FILE,
+    Witness,
 };
 
 /// Milliseconds of a day.
@@ -40,8 +41,8 @@ pub(super) fn for_owner_only() {
 /// Files of the data folder beside the store that are made where they are missing.
 const MADE_AGAIN: [&str; 8] = [
     "hcert.pid",
-    "store.journal-0",
-    "store.journal-1",
+    JOURNAL_FILES[0],
+    JOURNAL_FILES[1],
     "store.room",
     "store.unsynced",
     "audit.unsynced",
@@ -309,14 +310,16 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
         true => audit::verify(&TrailFiles::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
         false => 0,
     };
-    let left = match (changes, folder.join("index").is_dir()) {
-        (0, false) => return Ok(()),
-        (0, true) => "index/ is there".to_owned(),
-        (changes, _) => format!("audit/ holds events up to change {changes}"),
+    let journal = JOURNAL_FILES.into_iter().find(|name| has(name));
+    let left = match (changes, folder.join("index").is_dir(), journal) {
+        (0, false, None) => return Ok(()),
+        (0, false, Some(journal)) => format!("{journal} is there"),
+        (0, true, _) => "index/ is there".to_owned(),
+        (changes, ..) => format!("audit/ holds events up to change {changes}"),
     };
     Err(format!(
-        "{DAMAGED}: {STORE_FILE} is gone, and {left}; is the right disk mounted? To begin anew, choose an empty folder, or move audit/ \
-         and index/ away"
+        "{DAMAGED}: {STORE_FILE} is gone, and {left}; is the right disk mounted? To begin anew, choose an empty folder, or move audit/, \
+         index/ and the store's journal away"
     ))
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{Config, SettingsFile};
 use base::owner;
+use engine::JOURNAL_FILES;
 
 impl SettingsFile {
     /// A warning where others can change it, or read a credential in it.
@@ -18,8 +19,8 @@ impl SettingsFile {
 /// What of a data folder is worth a look of its own: a link leads out of it.
 const IN_DATA: [(&str, &str); 9] = [
     ("the store", "store.redb"),
-    ("the store's journal", "store.journal-0"),
-    ("the store's journal", "store.journal-1"),
+    ("the store's journal", JOURNAL_FILES[0]),
+    ("the store's journal", JOURNAL_FILES[1]),
     ("the search index", "index"),
     ("the audit trail", "audit"),
     ("the key that archives are signed with", "backup-signing-key"),

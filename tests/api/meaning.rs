@@ -295,14 +295,15 @@ async fn whose_an_imported_certificate_is_stands_in_the_trail_as_of_any_other() 
 #[tokio::test]
 async fn a_search_that_names_more_certificates_than_its_event_can_is_refused() {
     let server = Server::start().await;
+    let declared = |number: u32| format!("QuestionnaireResponse/{}", 700_000 + number);
     let entry = |number: u32| {
-        let reference = format!("QuestionnaireResponse/{number}");
+        let reference = declared(number);
         Body::completed().with("/section/0/entry", json!([{"reference": reference, "type": "QuestionnaireResponse"}]))
     };
     for number in 0..1_001 {
         server.import(entry(number / 2), 10_000 + u64::from(number)).await;
     }
-    let values: Vec<String> = (0..501).map(|number| format!("QuestionnaireResponse/{number}")).collect();
+    let values: Vec<String> = (0..501).map(declared).collect();
     let ask = |values: &[String]| server.search_by_form(&format!("entry={}&_count=0", values.join(",")));
     ask(&values).await.refused(400, &["HCERT-217"]);
     assert_eq!(ask(&values[1..]).await.expect(200).json()["total"], 999);

@@ -261,6 +261,15 @@ fn a_store_that_was_set_back_by_copying_is_told_until_it_is_accepted() {
     place.run(&VERIFY).expect(0);
     fs::copy(&kept, data.join("store.redb")).unwrap();
     fs::remove_dir_all(data.join("index")).unwrap();
+    // Without the journal of that time nothing opens it.
+    place
+        .run(&["dev", "--listen", "127.0.0.1:0", "--data", "data"])
+        .expect(3)
+        .says("store.redb is older than store.journal-");
+    place.run(&["verify", "--data", "data"]).expect(3);
+    for journal in ["store.journal-0", "store.journal-1"] {
+        drop(fs::remove_file(data.join(journal)));
+    }
     place.run(&VERIFY).expect(3);
     place.run(&["verify", "--data", "data"]).expect(3);
     for _ in 0..2 {

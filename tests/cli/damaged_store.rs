@@ -316,10 +316,18 @@ fn no_new_store_is_made_beside_what_is_left_of_another() {
     assert_eq!(fs::read(&store).unwrap(), b"");
     fs::remove_file(&store).unwrap();
     fs::remove_dir_all(place.path("data/index")).unwrap();
+    place.run(&serve).expect(3).says("store.journal-0 is there");
+    let without_journal = || {
+        for journal in ["data/store.journal-0", "data/store.journal-1"] {
+            drop(fs::remove_file(place.path(journal)));
+        }
+    };
+    without_journal();
     assert!(super::Process::start(&place.path("data")).stop().success());
     // The index alone may be removed, and events of a server without changes keep nobody from a new store.
     fs::remove_file(&store).unwrap();
     fs::remove_dir_all(place.path("data/index")).unwrap();
+    without_journal();
     assert!(super::Process::start(&place.path("data")).stop().success());
 }
 

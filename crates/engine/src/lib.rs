@@ -52,6 +52,9 @@ use certificate::{Id, Stamp, State, Version};
 /// The file of the store in a data folder.
 pub const STORE_FILE: &str = "store.redb";
 
+/// Names of the files of the journal of the store in the data folder.
+pub const JOURNAL_FILES: [&str; 2] = ["store.journal-0", "store.journal-1"];
+
 /// How every sentence about damage begins. Errors reach commands as sentences, also through a running server; damage has an exit code of its
 /// own. Decision 199.
 pub const DAMAGED: &str = "the store is damaged";

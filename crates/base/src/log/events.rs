@@ -170,12 +170,12 @@ events! {
         "At the first start of a new release, for each step.";
     STORE_NOT_OPEN      ERROR "store.not-open"      "the store cannot be opened again yet"
         "After store.not-written, at each try. Look at the disk.";
+    STORE_NOT_SETTLED   WARN  "store.not-settled"   "the store's file could not be made durable at the stop"
+        "Nothing is lost: the next start reads it from the journal. Look at the disk.";
     STORE_NOT_WRITTEN   ERROR "store.not-written"   "a batch was not stored"
         "The changes of the batch were refused. Make room, or look at the disk.";
     STORE_OPEN_AGAIN    WARN  "store.recovered"     "the store is open again"
         "After store.not-written. Nothing to do.";
-    STORE_NOT_SETTLED   WARN  "store.not-settled"   "the store's file could not be made durable at the stop"
-        "Nothing is lost: the next start reads it from the journal. Look at the disk.";
     STORE_REPLAYED      INFO  "store.replayed"      "changes were read from the journal of the store"
         "At the start after a crash. Nothing to do.";
     STORE_SYNCED        WARN  "store.synced"        "what a failed sync of the store was for is on the disk"

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::StoreError;
+use crate::JOURNAL_FILES;
 use journal::disk::{Disk, DiskFile};
 use journal::record::{self, FilePiece, RecordWalk, record_at, sha256};
 use journal::{ChainHead, Hash, Number};
@@ -124,7 +125,7 @@ struct OpenJournal {
 
 /// The path of a file of the journal.
 fn path_of(store: &Path, file: u8) -> PathBuf {
-    store.with_extension(format!("journal-{file}"))
+    store.with_file_name(JOURNAL_FILES[usize::from(file)])
 }
 
 impl StoreJournal {
