@@ -62,11 +62,11 @@ const BOUNDS: &[Bound] = &[
     bound("dense search, page 1",           Own,          64,    87_400),
     bound("metadata",                       Own,           4,    15_450),
     bound("create",                         Own,         237,    67_700),
-    bound("create",                         All,         555,   200_000),
+    bound("create",                         All,         475,   185_000),
     bound("update",                         Own,         447,   118_900),
-    bound("update",                         All,         780,   250_000),
-    bound("$suspend",                       Own,         248,    80_400),
-    bound("$suspend",                       All,         580,   210_700),
+    bound("update",                         All,         710,   238_000),
+    bound("$suspend",                       Own,         248,    80_600),
+    bound("$suspend",                       All,         505,   199_000),
 ];
 
 const fn bound(path: &'static str, who: Who, allocations: u64, bytes: u64) -> Bound {
