@@ -34,6 +34,8 @@ pub struct Salvage {
     changes: HashMap<u64, ChangeRow>,
     /// Every change is in `changes`.
     knows_changes: bool,
+    /// Where the store says that its journal goes on.
+    journal_start: Option<Vec<u8>>,
     lost: Vec<UnreadablePage>,
     report: Salvaged,
 }
@@ -105,6 +107,7 @@ impl Salvage {
             journaled: Vec::new(),
             changes: HashMap::new(),
             knows_changes: false,
+            journal_start: None,
             lost: Vec::new(),
             report: Salvaged::default(),
         };
@@ -177,6 +180,11 @@ impl Salvage {
                     }
                 }
             });
+            let journal_start = &mut self.journal_start;
+            walk("meta", &mut |_, leaf| {
+                let start = leaf.rows().find(|(name, _)| *name == b"journal");
+                *journal_start = journal_start.take().or(start.map(|(_, start)| start.to_vec()));
+            });
             let changes = &mut self.changes;
             let knows_changes = walk("change", &mut |_, leaf| take_changes(changes, &leaf));
             let closed = &mut self.report.closed;
@@ -216,6 +224,10 @@ impl Salvage {
             }
             _ => {}
         });
+        if let Some(problem) = self.journal_start.as_ref().and_then(|start| store::journal_problem(folder, start)) {
+            self.report.problems.push(format!("journal: {problem}"));
+            self.knows_changes = false;
+        }
     }
 
     /// Looks at every page, in use or not.

@@ -452,6 +452,16 @@ pub fn journaled(folder: &Path, mut each: impl FnMut(&str, &[u8], Option<&[u8]>)
     }
 }
 
+/// What is wrong with the journal of a store that says in `meta`, under `journal`, where it goes on.
+pub fn journal_problem(folder: &Path, start: &[u8]) -> Option<String> {
+    let read = |start| journal::StoreJournal::read(&::journal::disk::SystemDisk, &folder.join(STORE_FILE), start);
+    let problem = journal::JournalStart::read(Some(start)).and_then(read).err()?;
+    Some(match problem {
+        StoreError::Damaged(problem) => problem,
+        problem => problem.to_string(),
+    })
+}
+
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitNeed {

@@ -124,6 +124,11 @@ fn a_salvage_finds_what_only_the_journal_has() {
         assert_eq!(found, left.map(|(key, content)| (*key, content.clone())).collect());
         assert_eq!(salvage.report().closed, BTreeMap::from([(1, vec!["doctor"])]));
     }
+    fs::copy(fixture.folder.path().join("data").join(STORE_FILE), killed.path().join(STORE_FILE)).unwrap();
+    fs::remove_file(killed.path().join("store.journal-0")).unwrap();
+    let salvage = Salvage::open(killed.path()).unwrap();
+    let report = salvage.report();
+    assert!(!report.is_whole() && report.problems.iter().any(|problem| problem.contains("store.journal-0 is missing")));
 }
 
 /// All versions, by id and number, and the seq that made each.
