@@ -3,18 +3,18 @@
 //! ```text
 //! store.journal-0, store.journal-1   512 bytes of header, then records one behind the other (crate `journal`), then zeros
 //! header   "hcertSJ1" | file u64 | number u64 | hash 32 | SHA-256 of these      numbers are little-endian
-//! record   number and hash go on from the header's; payload: the hash before 32, then what one commit changes (`log::redo`)
+//! record   number and hash go on from the header's; payload: the first 16 bytes of the header's hash, then what one commit changes
+//!          (`log::redo`)
 //! ```
 //!
-//! A record says the hash before it, so that one is known behind damage of any other: an end that was torn is told from a record that was
-//! committed and damaged since.
+//! The header's hash is new at each checkpoint, and each record names it. So no record of an earlier use of the file is taken for one of
+//! this use, and an end that was torn is told from a record that was committed and damaged since: behind that one, others name the header.
 //!
 //! A commit is one write and one sync of the journal; redb's own commit then makes it visible, and is not synced. When a file is full, or
 //! the writer is idle, a commit of redb is synced (a checkpoint): it holds everything before it, and says in `meta` with which file the
 //! store goes on and with which number and hash that file begins. So a start reads one file, and what it finds there follows what redb has.
-//!
-//! Number and hash of a header are new at each checkpoint, so that no record of an earlier use of the file follows from it.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,14 +28,15 @@ use journal::{ChainHead, Hash, Number};
 /// Bytes of a file. A checkpoint behind each megabyte costs a commit in a thousand some milliseconds, and a start reads no more.
 pub(super) const JOURNAL_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The part of a file that a record may take. What changes more is committed by a checkpoint, which writes it once and not twice.
+/// A record takes at most this part of a file. What changes more is committed by a checkpoint, which writes it once and not twice.
 const JOURNAL_RECORDS_A_FILE: u64 = 4;
 
 const HEADER_BYTES: u64 = 512;
 
 const MAGIC: &[u8; 8] = b"hcertSJ1";
 
-const HASH_BYTES: usize = 32;
+/// Bytes of the header's hash that each record begins with.
+const USE_BYTES: usize = 16;
 
 /// Bytes of a header before its hash.
 const HEADER_FIELDS_BYTES: usize = 56;
@@ -118,6 +119,8 @@ pub(super) struct StoreJournal {
 struct OpenJournal {
     target: Arc<dyn DiskFile>,
     path: PathBuf,
+    /// The hash in its header.
+    begins: Hash,
     at: u64,
     records: u64,
     newest: Instant,
@@ -125,7 +128,7 @@ struct OpenJournal {
 
 /// The path of a file of the journal.
 fn path_of(store: &Path, file: u8) -> PathBuf {
-    store.with_file_name(JOURNAL_FILES[usize::from(file)])
+    store.with_file_name(name_of(file))
 }
 
 impl StoreJournal {
@@ -134,10 +137,7 @@ impl StoreJournal {
     /// # Errors
     /// `Damaged`: the file is missing, is another one, or has a hole; or it knows more than a store that was closed. `Io`.
     pub(super) fn read(disk: &dyn Disk, store: &Path, start: JournalStart) -> Result<JournalReplay, StoreError> {
-        let name = |file: u8| path_of(store, file).file_name().unwrap_or_default().display().to_string();
-        let read = |file: u8| {
-            disk.read(&path_of(store, file)).map_err(|error| StoreError::Io(format!("{}: {error}", name(file))))
-        };
+        let read = |file: u8| disk.read(&path_of(store, file)).map_err(|error| io(file, error));
         for file in [0, 1].into_iter().filter(|file| start.is_closed || *file != start.file) {
             let Some(bytes) = read(file)? else { continue };
             let Some(header) = header(&bytes, file) else { continue };
@@ -145,7 +145,7 @@ impl StoreJournal {
             if let Some(last) = last.filter(|last| *last > start.before.number) {
                 return Err(StoreError::Damaged(format!(
                     "store.redb is older than {}: it ends with record {} of the journal, which has {}; put both files back as they were",
-                    name(file),
+                    name_of(file),
                     start.before.number.0,
                     last.0
                 )));
@@ -156,24 +156,24 @@ impl StoreJournal {
         }
         let file = start.file;
         let missing =
-            || StoreError::Damaged(format!("{} is missing, without which newer changes are lost", name(file)));
+            || StoreError::Damaged(format!("{} is missing, without which newer changes are lost", name_of(file)));
         let bytes = read(file)?.ok_or_else(missing)?;
         match header(&bytes, file) {
             Some(found) if found == start.before => {}
             Some(_) => {
                 return Err(StoreError::Damaged(format!(
                     "{} is not the one that store.redb goes on with: it is of another store, or of another time",
-                    name(file)
+                    name_of(file)
                 )));
             }
-            None => return Err(StoreError::Damaged(format!("the beginning of {} is damaged", name(file)))),
+            None => return Err(StoreError::Damaged(format!("the beginning of {} is damaged", name_of(file)))),
         }
         let (records, head) = records(&bytes, start.before)
-            .map_err(|at| StoreError::Damaged(format!("{} is damaged at byte {at}", name(file))))?;
+            .map_err(|at| StoreError::Damaged(format!("{} is damaged at byte {at}", name_of(file))))?;
         Ok(JournalReplay { records, head })
     }
 
-    /// All records that can be read, the oldest first, also those that redb has long since. For whoever saves what is left.
+    /// What all records that can be read change, the oldest first, also those that redb has. A salvage reads them.
     pub(super) fn salvage(disk: &dyn Disk, store: &Path) -> Vec<Vec<u8>> {
         let mut files: Vec<_> = (0..=1)
             .filter_map(|file| {
@@ -181,7 +181,7 @@ impl StoreJournal {
                 let before = header(&bytes, file)?;
                 let walk = RecordWalk::open_ended(&bytes, HEADER_BYTES as usize, Some((before.number, before.hash)));
                 let payload = |piece| match piece {
-                    FilePiece::Record(record) => Some(record.payload.get(HASH_BYTES..)?.to_vec()),
+                    FilePiece::Record(record) => Some(record.payload.get(USE_BYTES..)?.to_vec()),
                     FilePiece::Damaged(_) => None,
                 };
                 Some((before.number, walk.filter_map(payload).collect::<Vec<_>>()))
@@ -209,7 +209,7 @@ impl StoreJournal {
 
     /// Whether a record of this payload has room in the open file.
     pub(super) fn has_room(&self, payload: usize) -> bool {
-        let bytes = (payload + HASH_BYTES + record::FRAME_BYTES) as u64;
+        let bytes = (payload + USE_BYTES + record::FRAME_BYTES) as u64;
         payload <= self.record_bytes_max() && self.open.as_ref().is_some_and(|open| open.at + bytes <= self.file_bytes)
     }
 
@@ -223,9 +223,9 @@ impl StoreJournal {
             self.open = None;
             return Err(StoreError::Gone);
         }
-        let mut bytes = Vec::with_capacity(HASH_BYTES + payload.len() + record::FRAME_BYTES);
+        let mut bytes = Vec::with_capacity(USE_BYTES + payload.len() + record::FRAME_BYTES);
         record::open(&mut bytes, |out| {
-            out.extend_from_slice(&self.head.hash);
+            out.extend_from_slice(use_of(&open.begins));
             out.extend_from_slice(payload);
         });
         let (number, hash) = record::chain(&mut bytes, (self.head.number, self.head.hash));
@@ -239,7 +239,7 @@ impl StoreJournal {
             }
             Err(error) => {
                 self.open = None;
-                Err(StoreError::Io(format!("{}: {error}", open_name(&self.store, self.file))))
+                Err(io(self.file, error))
             }
         }
     }
@@ -251,22 +251,20 @@ impl StoreJournal {
     /// The file cannot be made, written or synced.
     pub(super) fn prepare(&mut self) -> Result<JournalStart, StoreError> {
         let file = 1 - self.file;
-        let prepared = self.write_header(file);
-        let (start, open) =
-            prepared.map_err(|error| StoreError::Io(format!("{}: {error}", open_name(&self.store, file))))?;
+        let (start, open) = self.write_header(file).map_err(|error| io(file, error))?;
         self.prepared = Some((start, open));
         Ok(start)
     }
 
-    fn write_header(&self, file: u8) -> std::io::Result<(JournalStart, OpenJournal)> {
+    fn write_header(&self, file: u8) -> io::Result<(JournalStart, OpenJournal)> {
         let path = path_of(&self.store, file);
         if self.head == JournalStart::NONE.before {
-            // Of a store that an operator went back from.
+            // What lies there is of a store that an operator went back from, and would be taken for newer than this one.
             self.disk.remove(&path_of(&self.store, self.file))?;
         }
         let there = match self.disk.open(&path) {
             Ok(target) => Some(target).filter(|target| target.is_at(&path, self.file_bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
         let target = match there {
@@ -287,15 +285,16 @@ impl StoreJournal {
         header[HEADER_FIELDS_BYTES..HEADER_FIELDS_BYTES + hash.len()].copy_from_slice(&hash);
         target.write_all_at(&header, 0)?;
         target.sync()?;
-        Ok((start, OpenJournal { target, path, at: HEADER_BYTES, records: 0, newest: Instant::now() }))
+        let (begins, newest) = (before.hash, Instant::now());
+        Ok((start, OpenJournal { target, path, begins, at: HEADER_BYTES, records: 0, newest }))
     }
 
     /// What the next file begins with: a number that no record has, and a hash that nobody had before.
-    fn next_before(&self) -> std::io::Result<ChainHead> {
+    fn next_before(&self) -> io::Result<ChainHead> {
         let mut nonce = [0; 32];
-        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| std::io::Error::other("no random numbers"))?;
+        aws_lc_rs::rand::fill(&mut nonce).map_err(|_| io::Error::other("no random numbers"))?;
         let hash: Hash = sha256(&[self.head.hash, nonce].concat());
-        Ok(ChainHead { number: Number(self.head.number.0 + 1), hash })
+        Ok(ChainHead { number: Number(self.head.number.0.saturating_add(1)), hash })
     }
 
     /// What `meta` is to say in the commit behind which nothing follows.
@@ -323,8 +322,17 @@ impl StoreJournal {
     }
 }
 
-fn open_name(store: &Path, file: u8) -> String {
-    path_of(store, file).file_name().unwrap_or_default().display().to_string()
+fn name_of(file: u8) -> &'static str {
+    JOURNAL_FILES[usize::from(file)]
+}
+
+fn io(file: u8, error: io::Error) -> StoreError {
+    StoreError::Io(format!("{}: {error}", name_of(file)))
+}
+
+/// What the records of a file begin with, by the hash in its header.
+fn use_of(begins: &Hash) -> &[u8] {
+    &begins[..USE_BYTES]
 }
 
 /// What the first record of a file follows; none where its header is not whole.
@@ -341,24 +349,19 @@ fn header(bytes: &[u8], file: u8) -> Option<ChainHead> {
 /// What the records change, and the last record. What lies behind the last one was never committed, or is of an earlier use of the file.
 ///
 /// # Errors
-/// The first byte that is no record although one follows that belongs to them.
+/// The first byte that is no record although one of this use of the file follows.
 fn records(bytes: &[u8], before: ChainHead) -> Result<(Vec<Vec<u8>>, ChainHead), usize> {
     let (mut records, mut head, mut at) = (Vec::new(), before, HEADER_BYTES as usize);
-    while let Some(record) = record_at(bytes, at, &head.hash).filter(|record| record.number.0 == head.number.0 + 1) {
-        records.push(record.payload.get(HASH_BYTES..).ok_or(at)?.to_vec());
+    while let Some(record) = record_at(bytes, at, &head.hash) {
+        records.push(record.payload.get(USE_BYTES..).ok_or(at)?.to_vec());
         head = ChainHead { number: record.number, hash: *record.hash };
         at = record.end();
     }
-    let is_later = |at: &usize| {
-        let number = bytes[at + 4..].first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
-        // Each takes some bytes, so that there are not more of them than have room.
-        let is_near = (head.number.0 + 1..=head.number.0 + bytes.len() as u64).contains(&number);
-        let before = || bytes[at + record::PAYLOAD_AT..].first_chunk::<HASH_BYTES>();
-        is_near && before().is_some_and(|before| record_at(bytes, *at, before).is_some())
-    };
-    match (at..bytes.len().saturating_sub(record::FRAME_BYTES + HASH_BYTES)).find(is_later) {
-        Some(_) => Err(at),
-        None => Ok((records, head)),
+    // A record that was torn names the header itself.
+    let behind = bytes.get(at + record::PAYLOAD_AT + 1..).unwrap_or_default();
+    match behind.windows(USE_BYTES).any(|bytes| bytes == use_of(&before.hash)) {
+        true => Err(at),
+        false => Ok((records, head)),
     }
 }
 

@@ -41,14 +41,17 @@ pub(super) fn replay(
         }
     };
     let found = StoreJournal::read(&*place.disk, store, start)?;
-    if !found.records.is_empty() {
+    // What was opened is closed, so that a stop in order leaves no journal that the next start needs.
+    if !start.is_closed {
         let mut transaction = log.begin_write()?;
         transaction.durable(quick_repair)?;
         guarded("the journal", || found.records.iter().try_for_each(|steps| redo(&transaction, steps)))?;
         let start = JournalStart { is_closed: true, before: found.head, ..start };
         transaction.open_table(META)?.insert(JOURNAL, start.write().as_slice())?;
         transaction.commit()?;
-        event!(STORE_REPLAYED, records = found.records.len());
+        if !found.records.is_empty() {
+            event!(STORE_REPLAYED, records = found.records.len());
+        }
     }
     Ok(Some(StoreJournal::new(place, store, start.file, found.head)))
 }

@@ -91,6 +91,25 @@ fn filled() -> Fixture {
     fixture
 }
 
+/// What was acknowledged is in the file after a stop in order, also after one that wrote nothing behind a kill.
+#[test]
+fn a_store_that_was_closed_needs_no_journal() {
+    let fixture = Fixture::new();
+    fixture.create(State::Draft, "Patient/1");
+    // The commit was a checkpoint, so no record follows; a kill leaves the journal open all the same.
+    let killed = tempfile::tempdir().unwrap();
+    let data = killed.path().join("data");
+    fs::create_dir(&data).unwrap();
+    for name in [STORE_FILE, "store.journal-0"] {
+        fs::copy(fixture.folder.path().join("data").join(name), data.join(name)).unwrap();
+    }
+    Engine::open(options(&killed, &fixture.now)).unwrap().close();
+    fs::remove_file(data.join("store.journal-0")).unwrap();
+    let engine = Engine::open(options(&killed, &fixture.now)).unwrap();
+    assert_eq!(engine.seq(), Seq(1));
+    engine.close();
+}
+
 /// A store that was killed: the file has nothing of what was acknowledged last, and the journal has it all.
 #[test]
 fn a_salvage_finds_what_only_the_journal_has() {

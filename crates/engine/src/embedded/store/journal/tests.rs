@@ -56,7 +56,7 @@ impl Journaled {
 
 /// Where the record with a number among those of the file begins, each with a payload of three bytes.
 fn at(number: usize) -> usize {
-    HEADER_BYTES as usize + number * (record::FRAME_BYTES + HASH_BYTES + 3)
+    HEADER_BYTES as usize + number * (record::FRAME_BYTES + USE_BYTES + 3)
 }
 
 #[test]
@@ -142,6 +142,25 @@ fn a_store_that_is_older_than_its_journal_is_told() {
     assert!(StoreJournal::read(&SystemDisk, &journaled.store(), end).unwrap().records.is_empty());
     [0, 1].iter().for_each(|file| fs::remove_file(path_of(&journaled.store(), *file)).unwrap());
     assert!(StoreJournal::read(&SystemDisk, &journaled.store(), end).unwrap().records.is_empty());
+}
+
+/// An operator went back to a store of an earlier format, which knows of no journal, and forward again. What the files hold has higher
+/// numbers than what the store begins with.
+#[test]
+fn a_store_that_begins_a_journal_takes_no_record_of_the_files_that_lie_there() {
+    let mut abandoned = Journaled::new();
+    for _ in 0..3 {
+        abandoned.append(&[b"one", b"two", b"six"]);
+        abandoned.checkpoint();
+    }
+    let place = JournalPlace { disk: Arc::new(SystemDisk), file_bytes: FILE_BYTES };
+    let mut journal = StoreJournal::begun(place, &abandoned.store());
+    let start = journal.prepare().unwrap();
+    journal.checkpointed();
+    let mut journaled = Journaled { journal, start, folder: abandoned.folder };
+    assert_eq!(journaled.read().unwrap(), [b""; 0]);
+    journaled.append(&[b"new"]);
+    assert_eq!(journaled.read().unwrap(), [b"new"]);
 }
 
 #[test]
