@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::secret::{holds_secret, without_value};
 use super::{Config, ConfigError, suggestion};
 use base::regular_file;
 
@@ -17,25 +18,6 @@ const REMOVED: &[(&str, &str)] = &[(
     "access.mode",
     "access.mode is no setting any more: `hcert dev` is for trying out, `hcert serve` for real data",
 )];
-
-/// What the name of a setting has in it whose value nobody is shown.
-const SECRET_NAMES: [&str; 4] = ["token", "secret", "password", "age-secret-key"];
-
-/// Whether a text names a secret, or is one.
-pub(super) fn holds_secret(text: &str) -> bool {
-    let text = text.to_lowercase();
-    SECRET_NAMES.iter().any(|secret| text.contains(secret))
-}
-
-/// A problem of the library without the value that it says: `invalid type: string "x", expected a list`.
-fn without_value(problem: &str) -> Cow<'_, str> {
-    match (problem.split_once(": "), problem.rsplit_once(", expected ")) {
-        (Some((what, _)), Some((_, expected))) if what.starts_with("invalid") => {
-            Cow::Owned(format!("{what}, expected {expected}"))
-        }
-        _ => Cow::Borrowed(problem),
-    }
-}
 
 /// A settings file as it was read.
 pub(super) struct Document {
@@ -131,8 +113,7 @@ impl Document {
         path.split('[').next().map(str::to_owned)
     }
 
-    /// Whether a line may show what nobody is to see, whatever is wrong with it: what a terminal shows, a journal keeps. A line without a
-    /// name goes on with the value of the one before.
+    /// Whether a line gives a secret, or goes on with one that a line before it gives: messages end up in the system's journal.
     fn is_secret(&self, line_start: usize, line: &str) -> bool {
         let is_named = |line: &&str| line.contains(['=', '[', ':']);
         let before = self.text[..line_start].lines().rev().find(is_named);
@@ -148,7 +129,7 @@ impl Document {
         let number = self.text[..start].matches('\n').count() + 1;
         let line = self.text[line_start..].lines().next().unwrap_or_default();
         let is_secret = self.is_secret(line_start, line);
-        // What is no setting may be one that is misspelt; its value says nothing of that.
+        // An unknown name may be that of a secret, misspelt; the value says nothing about the mistake.
         let name = line.find('=').map_or(0, |at| at + 1);
         let is_name_wrong = name > 0 && end <= line_start + name;
         let (line, start, problem) = match is_secret || is_name_wrong {

@@ -1,5 +1,6 @@
-//! A setting that must not be shown.
+//! Settings that must not be shown.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,25 @@ pub struct Secret(pub String);
 impl fmt::Debug for Secret {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str("Secret(…)")
+    }
+}
+
+/// Parts of the names of settings whose values are secret, and the beginning of an identity of age.
+const SECRET_WORDS: [&str; 4] = ["token", "secret", "password", "age-secret-key"];
+
+/// Whether a line of the settings names a secret, or is one.
+pub(super) fn holds_secret(line: &str) -> bool {
+    let line = line.to_lowercase();
+    SECRET_WORDS.iter().any(|word| line.contains(word))
+}
+
+/// A problem of the library without the value that it quotes, as in `invalid type: string "x", expected a list`.
+pub(super) fn without_value(problem: &str) -> Cow<'_, str> {
+    match (problem.split_once(": "), problem.rsplit_once(", expected ")) {
+        (Some((what, _)), Some((_, expected))) if what.starts_with("invalid") => {
+            Cow::Owned(format!("{what}, expected {expected}"))
+        }
+        _ => Cow::Borrowed(problem),
     }
 }
 

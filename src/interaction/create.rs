@@ -30,8 +30,7 @@ impl Service {
         if context.met.is_some()
             && let Some(Ok(term)) = context.if_none_exist.as_deref().map(identifier_term)
         {
-            // One number is never that of so many.
-            let _ = self.meet_certificates(context, Filter::Term(term)).await;
+            self.meet_certificates(context, Filter::Term(term)).await;
         }
     }
 

@@ -23,8 +23,8 @@ use certificate::search::request::base;
 use certificate::search::{EngineQuery, SearchPage, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
-/// Certificates that the event of a search names that names an identifier and only counts what has it. A search whose numbers and declarations
-/// are those of more is refused, or it would tell of certificates that its event does not name.
+/// Certificates that an event names because a search names their numbers or declarations. A search that names more is refused: it would tell
+/// of certificates that its event does not name.
 const AUDIT_COUNTED_MAX: u32 = 1_000;
 
 impl Service {
@@ -199,20 +199,21 @@ impl Service {
         if named.is_empty() {
             return Ok(());
         }
+        let max = u64::from(AUDIT_COUNTED_MAX);
         match self.meet_certificates(context, Filter::Any(named)).await {
-            true => Ok(()),
-            false => Err(Issue::new(Hcert::NamesTooMany).with("max", AUDIT_COUNTED_MAX.to_string()).into()),
+            total if total <= max => Ok(()),
+            _ => Err(Issue::new(Hcert::NamesTooMany).with("max", max.to_string()).into()),
         }
     }
 
     /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
-    /// them or finds none that meets the rest of what was asked. False: it names only the newest of them.
-    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) -> bool {
+    /// them or finds none that meets the rest of what was asked. Their number comes back; the event names the newest 1 000.
+    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) -> u64 {
         let query = EngineQuery { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
         // What cannot be searched now is refused by the search itself.
-        let Ok(page) = self.found(query).await else { return true };
+        let Ok(page) = self.found(query).await else { return 0 };
         context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
-        page.total <= u64::from(AUDIT_COUNTED_MAX)
+        page.total
     }
 
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier

@@ -62,7 +62,7 @@ impl Patient {
     }
 }
 
-/// Whether an identifier names its patient today. FHIR R5: one whose `use` is `old` "is no longer valid", as is one behind its period.
+/// Whether an identifier names its patient today: its `use` is not `old`, and its period has not ended. FHIR R5, Identifier.
 pub(super) fn is_valid(identifier: &Json) -> bool {
     let end = identifier.get("period").and_then(|period| period.text("end"));
     let end = end.and_then(|end| date_time::search_span(end).ok());
@@ -80,6 +80,16 @@ fn local_id(reference: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use fhir::json;
+
+    #[test]
+    fn an_identifier_that_is_no_longer_valid_is_told_apart() {
+        let text = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"value":"a","use":"official"},{"value":"b","use":"old"},
+            {"value":"c","period":{"end":"2020"}},{"value":"d","period":{"start":"2020","end":"2999-01-01"}},{"value":"e","period":{"end":"never"}}]}"#;
+        let patient = Patient::read(&json::parse(text.as_bytes()).unwrap()).unwrap();
+        let values =
+            |identifiers: &[Identifier]| identifiers.iter().map(|known| known.value.clone()).collect::<String>();
+        assert_eq!((values(&patient.identifiers), values(&patient.former)), ("ade".to_owned(), "bc".to_owned()));
+    }
 
     #[test]
     fn a_patient_is_read_as_far_as_certificates_need_it() {

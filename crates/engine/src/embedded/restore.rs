@@ -170,8 +170,8 @@ impl StoreRestore {
     }
 }
 
-/// A store that a restore has filled, while the mark of the restore still lies in its folder. Only whoever restored it has one, and can
-/// open the folder for what is left to do before the mark goes.
+/// A store that a restore has filled, while the mark of the restore still lies in its folder. Only a restore makes one: it opens the folder
+/// for what is left to do before the mark is removed.
 pub struct RestoredStore {
     epoch: String,
 }

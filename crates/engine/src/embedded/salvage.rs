@@ -207,7 +207,7 @@ impl Salvage {
 
     /// Takes what the journal has, which may be newer than all of the file.
     fn journal(&mut self, folder: &Path) {
-        store::journaled(folder, |table, key, value| match (table, value) {
+        store::journal_rows(folder, |table, key, value| match (table, value) {
             ("version", Some(record)) => {
                 let place = SalvagePlace::Journal(self.journaled.len());
                 self.found.extend(version_at(place, key, record, true));

@@ -62,7 +62,7 @@ impl SteppedWriter {
                     Err(RecvTimeoutError::Timeout) => {
                         // Who watches the service learns it from the store's health.
                         drop(self.shared.store.expect_in_place());
-                        if let Err(error) = self.shared.store.settle() {
+                        if let Err(error) = self.shared.store.checkpoint_if_idle() {
                             event!(STORE_NOT_WRITTEN, error = %error);
                         }
                         None

@@ -166,22 +166,26 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Opens the log with all that its journal has. Whoever writes to it writes to the journal first.
+    /// Opens the log and applies what its journal has. Commits of a log that is opened to write go to the journal first.
     pub(super) fn open(&self, path: &Path, way: OpenMode) -> Result<Log, StoreError> {
-        let (mut log, journal) = self.open_bare(path, way)?;
-        journal.into_iter().filter(|_| way == OpenMode::Write).for_each(|journal| log.follow(journal));
+        let (mut log, journal) = self.open_with_journal(path, way)?;
+        journal.into_iter().filter(|_| way == OpenMode::Write).for_each(|journal| log.attach(journal));
         Ok(log)
     }
 
-    /// As [`open`](Self::open), with the journal to be followed later.
-    pub(super) fn open_bare(&self, path: &Path, way: OpenMode) -> Result<(Log, Option<StoreJournal>), StoreError> {
+    /// As [`open`](Self::open), with the journal beside the log, to be attached later.
+    pub(super) fn open_with_journal(
+        &self,
+        path: &Path,
+        way: OpenMode,
+    ) -> Result<(Log, Option<StoreJournal>), StoreError> {
         let log = self.medium.open(path, self.cache_bytes, way)?;
-        let journal = self.medium.catch_up(&log, path, self.prepares(path))?;
+        let journal = self.medium.catch_up(&log, path, self.has_quick_repair(path))?;
         Ok((log, journal))
     }
 
     /// Whether durable commits prepare a fast start after a crash.
-    pub(super) fn prepares(&self, path: &Path) -> bool {
+    pub(super) fn has_quick_repair(&self, path: &Path) -> bool {
         match self.quick_repair {
             QuickRepair::On => true,
             QuickRepair::Off => false,

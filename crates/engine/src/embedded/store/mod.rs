@@ -109,7 +109,7 @@ pub struct Store {
     lock: Mutex<Option<File>>,
 }
 
-/// How long no commit has come when the store's file is made durable, in seconds: by then nobody waits.
+/// Seconds without a commit after which the store's file is made durable.
 const CHECKPOINT_PAUSE_SECONDS: u64 = 5;
 
 impl Store {
@@ -129,12 +129,12 @@ impl Store {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, false)?;
         options.medium.make(&path, options.cache_bytes)?;
-        let (mut database, journal) = options.open_bare(&path, OpenMode::Write)?;
+        let (mut database, journal) = options.open_with_journal(&path, OpenMode::Write)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, Some(&path), &options)?;
-        journal.into_iter().for_each(|journal| database.follow(journal));
+        journal.into_iter().for_each(|journal| database.attach(journal));
         Store::assemble(path, options, database, (holding, lock), false).map(|store| (store, opened))
     }
 
@@ -264,7 +264,7 @@ impl Store {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(StoreError::Reopening)?;
         let mut transaction = database.begin_write().inspect_err(|error| self.heed(error))?;
-        transaction.durable(self.options.prepares(&self.path))?;
+        transaction.durable(self.options.has_quick_repair(&self.path))?;
         let outcome = {
             let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
             match write(&mut batch) {
@@ -314,15 +314,15 @@ impl Store {
         self.options.medium.is_gone()
     }
 
-    /// Makes the file durable when it has waited for that long enough. Called by the writer while nothing is to be written.
+    /// Makes the file durable once nothing was committed for some seconds. The writer calls it while it has nothing to do.
     ///
     /// # Errors
     /// The disk failed: the store is to be opened again.
-    pub fn settle(&self) -> Result<(), StoreError> {
+    pub fn checkpoint_if_idle(&self) -> Result<(), StoreError> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let Some(database) = guard.as_ref().filter(|_| !self.is_aside() && !self.has_failed()) else { return Ok(()) };
         match database.waits_for(Duration::from_secs(CHECKPOINT_PAUSE_SECONDS)) {
-            true => database.checkpoint(self.options.prepares(&self.path), false).inspect_err(|error| {
+            true => database.checkpoint(self.options.has_quick_repair(&self.path), false).inspect_err(|error| {
                 self.heed(error);
                 self.distrust();
             }),
@@ -425,7 +425,7 @@ impl Store {
         *kept = None;
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(database) = database.filter(|_| !self.is_aside() && !self.has_failed() && !self.is_gone())
-            && let Err(error) = database.checkpoint(self.options.prepares(&self.path), true)
+            && let Err(error) = database.checkpoint(self.options.has_quick_repair(&self.path), true)
         {
             // The journal has it all.
             event!(STORE_NOT_SETTLED, error = %error);
@@ -434,9 +434,9 @@ impl Store {
     }
 }
 
-/// Rows that the journal of a store has for a table, with their keys, the oldest first; none for one that was taken out. For whoever saves
-/// what is left of a store.
-pub fn journaled(folder: &Path, mut each: impl FnMut(&str, &[u8], Option<&[u8]>)) {
+/// Hands out the rows that the journal of a store has, the oldest first: table, key and value, or no value for a row that was taken out. A
+/// salvage reads them.
+pub fn journal_rows(folder: &Path, mut each: impl FnMut(&str, &[u8], Option<&[u8]>)) {
     for record in journal::StoreJournal::salvage(&::journal::disk::SystemDisk, &folder.join(STORE_FILE)) {
         let row = |table: &[u8], step: log::RedoStep| {
             let table = str::from_utf8(table).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the journal has and redb does not, done again when a store is opened.
+//! Replay: what the journal has and redb may not have is applied when a store is opened.
 
 use std::path::Path;
 
@@ -56,19 +56,19 @@ pub(super) fn replay(
     Ok(Some(StoreJournal::new(place, store, start.file, found.head)))
 }
 
-/// Makes the steps of a record again.
+/// Applies the steps of a record.
 ///
 /// # Errors
 /// `Damaged` when they are none.
 fn redo(transaction: &WriteTransaction, record: &[u8]) -> Result<(), StoreError> {
-    steps(record, |table, step| of_table(transaction, table, step))
+    steps(record, |table, step| apply(transaction, table, step))
 }
 
-fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {
+fn apply(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<(), StoreError> {
     macro_rules! of {
         ($($table:ident)*) => {
             $(if name == $table.name().as_bytes() {
-                return made(transaction, $table, step);
+                return apply_to(transaction, $table, step);
             })*
         };
     }
@@ -77,7 +77,7 @@ fn of_table(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Resu
     Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
 }
 
-fn made<K: Key + 'static, V: Value + 'static>(
+fn apply_to<K: Key + 'static, V: Value + 'static>(
     transaction: &WriteTransaction,
     table: TableDefinition<'static, K, V>,
     step: RedoStep,

@@ -2,6 +2,9 @@
 
 use redb::backends::InMemoryBackend;
 
+use std::ops::Bound;
+
+use super::table::{RowRange, TableRow};
 use super::*;
 
 const ROWS: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("rows");
