@@ -159,6 +159,21 @@ fn a_file_that_nothing_can_be_written_behind_keeps_nobody_from_a_backup() {
     place.run(&["export", "--data", "copy", "--out", "all.ndjson"]).expect(0);
 }
 
+/// What was seen: `--force --out` replaced the store, or a file of the trail, of the very folder that was exported.
+#[test]
+fn no_output_replaces_a_file_of_a_data_folder() {
+    let place = Place::new();
+    Process::start(&place.path("data")).stop();
+    for file in ["data/store.redb", "data/audit/00000001.log", "data/index/new.ndjson", "data/new.ndjson"] {
+        let before = fs::read(place.path(file)).ok();
+        for command in [&["export"][..], &["export", "--salvage"], &EXPORT[..2]] {
+            let asked = [command, &["--force", "--out", file, "--data", "data"]].concat();
+            place.run(&asked).expect(2).says("this lies in a data folder");
+        }
+        assert!(fs::read(place.path(file)).ok() == before, "{file}");
+    }
+}
+
 #[test]
 fn a_person_is_told_in_words_who_looked() {
     let place = Place::new();

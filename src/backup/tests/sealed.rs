@@ -30,6 +30,22 @@ fn keys(path: &Path, signed_by: Option<Signer>) -> ArchiveKeys {
     ArchiveKeys::read(&[path.to_owned()], signed_by).unwrap()
 }
 
+/// What was seen: `hcert backup`, run by root on the folder of a running server, made a key that the server's next start could not read.
+#[test]
+fn a_key_that_root_makes_belongs_to_the_owner_of_the_folder() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    if base::owner::own_user() != 0 {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("store.redb"), "").unwrap();
+    chown(folder.path(), Some(4_242), Some(4_243)).unwrap();
+    let recipient = age::x25519::Identity::generate().to_public().to_string();
+    Sealing::open(&[recipient], folder.path()).unwrap().unwrap();
+    let made = fs::metadata(folder.path().join(SIGNING_KEY_FILE)).unwrap();
+    assert_eq!((made.uid(), made.gid(), made.mode() & 0o777), (4_242, 4_243, 0o600));
+}
+
 #[test]
 fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plain_one_does() {
     let place = Place::with_history(40);
