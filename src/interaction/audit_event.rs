@@ -18,7 +18,7 @@ use certificate::search::issue;
 use certificate::search::request::SearchRequest;
 use fhir::outcome::{Hcert, Outcome};
 use filters::AuditFilters;
-pub(super) use filters::{AuditLooks, PARAMETERS};
+pub(super) use filters::PARAMETERS;
 
 impl Service {
     pub(super) async fn audit_read(&self, context: &RequestContext, number: Option<u64>) -> Result<Answer, Outcome> {

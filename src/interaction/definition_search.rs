@@ -1,6 +1,6 @@
 //! What definitions are searched by.
 
-use certificate::search::parameter::{LooksAt, Parameter, Personal, row};
+use certificate::search::parameter::{LooksAt, Named, Parameter, row};
 
 /// What a parameter looks at in a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,6 @@ impl LooksAt for DefinitionLooks {
 
 /// Every search parameter of definitions.
 pub(super) const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
-    row("url", DefinitionLooks::Url, &[], Personal::No, "CanonicalResource-url", "Canonical address without version"),
-    row("_id", DefinitionLooks::Id, &[], Personal::No, "Resource-id", "Id"),
+    row("url", DefinitionLooks::Url, &[], Named::Nobody, "CanonicalResource-url", "Canonical address without version"),
+    row("_id", DefinitionLooks::Id, &[], Named::Nobody, "Resource-id", "Id"),
 ];

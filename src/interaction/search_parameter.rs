@@ -1,9 +1,7 @@
 //! The search parameters of certificates as SearchParameter resources, made from the table that the search itself reads.
 
 use certificate::Names;
-use certificate::search::filter::TimeField;
-use certificate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
-use certificate::search::term::Field;
+use certificate::search::parameter::{Field, Looks, LooksAt, Modifier, PARAMETERS, Parameter, TimeField};
 use fhir::json::{Json, Object};
 
 /// All of them, in the order of the table.

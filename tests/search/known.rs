@@ -1,5 +1,7 @@
 //! What is true of one version, read out of its JSON with nothing of the service.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::order::title_key;
@@ -31,6 +33,8 @@ pub(crate) struct Known {
     pub entries: Vec<Reference>,
     /// Codes of a section and its text.
     pub sections: Vec<(Vec<Token>, String)>,
+    /// Elements with a code alone, such as `language`, for parameters that are named after them.
+    pub codes: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +70,10 @@ impl Known {
             organization: role("organization"),
             entries: Vec::new(),
             sections: Vec::new(),
+            codes: BTreeMap::new(),
         };
+        let elements = json.as_object().into_iter().flatten();
+        known.codes.extend(elements.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))));
         known.read_sections(&json);
         known
     }

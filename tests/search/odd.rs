@@ -43,9 +43,10 @@ pub(crate) fn bend(certificate: &mut Value, dice: &mut Dice) {
 }
 
 fn remove(certificate: &mut Value, dice: &mut Dice) {
-    let names =
-        ["title", "date", "event", "type", "category", "subject", "author", "identifier", "section", "contained"];
-    certificate.as_object_mut().unwrap().remove(*dice.pick(&names));
+    let needed = ["resourceType", "id", "meta", "status"];
+    let elements = certificate.as_object_mut().unwrap();
+    let names: Vec<String> = elements.keys().filter(|name| !needed.contains(&name.as_str())).cloned().collect();
+    elements.remove(dice.pick::<String>(&names));
 }
 
 fn title(certificate: &mut Value, dice: &mut Dice) {

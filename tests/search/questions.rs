@@ -87,8 +87,9 @@ impl Question {
         let sent = modifier.map_or(name.to_owned(), |modifier| format!("{name}:{}", modifier.name()));
         if modifier == Some(Modifier::Missing) {
             let missing = dice.one_in(2);
-            let rule = missing_rule(parameter.name);
-            return Question::of(&sent, vec![alternative(missing.to_string(), move |row| rule(row) == missing)], false);
+            let name = parameter.name;
+            let rule = move |row: &Known| is_missing(name, row) == missing;
+            return Question::of(&sent, vec![alternative(missing.to_string(), rule)], false);
         }
         let rows: Vec<&Known> = world.rows.values().map(Arc::as_ref).collect();
         let many = if dice.one_in(3) { 2 + dice.below(3) } else { 1 };
@@ -113,25 +114,26 @@ impl Question {
 }
 
 /// Whether a certificate lacks what a parameter looks at.
-fn missing_rule(parameter: &str) -> fn(&Known) -> bool {
+fn is_missing(parameter: &str, row: &Known) -> bool {
     match parameter {
-        "subject" | "patient" => |row| row.subject.is_none(),
-        "status" | "_id" | "_lastUpdated" => |_| false,
-        "category" => |row| row.category.is_empty(),
-        "type" => |row| row.kind.is_empty(),
-        "author:PractitionerRole.practitioner" => |row| row.practitioner.is_none(),
-        "author:PractitionerRole.organization" => |row| row.organization.is_none(),
-        "entry" => |row| row.entries.is_empty(),
-        "period" => |row| row.period.is_none(),
-        "date" => |row| row.date.is_none(),
-        "identifier" => |row| row.identifier.is_none(),
-        "title" => |row| row.title.is_none(),
-        other => panic!("{other} takes no :missing in these tests"),
+        "subject" | "patient" => row.subject.is_none(),
+        "status" | "_id" | "_lastUpdated" => false,
+        "category" => row.category.is_empty(),
+        "type" => row.kind.is_empty(),
+        "author:PractitionerRole.practitioner" => row.practitioner.is_none(),
+        "author:PractitionerRole.organization" => row.organization.is_none(),
+        "entry" => row.entries.is_empty(),
+        "period" => row.period.is_none(),
+        "date" => row.date.is_none(),
+        "identifier" => row.identifier.is_none(),
+        "title" => row.title.is_none(),
+        code => !row.codes.contains_key(code),
     }
 }
 
-/// A value for a parameter, mostly one that some row has. A parameter that is new in the table has to be told here what it means.
-fn value(parameter: &str, modifier: Option<Modifier>, rows: &[&Known], dice: &mut Dice) -> Alternative {
+/// A value for a parameter, mostly one that some row has. A parameter that is new in the table has to be told here what it means, unless it
+/// is named after an element that is a code.
+fn value(parameter: &'static str, modifier: Option<Modifier>, rows: &[&Known], dice: &mut Dice) -> Alternative {
     let row = *dice.pick(rows);
     match (parameter, modifier) {
         ("subject:Patient.identifier", _) => registry(rows, dice),
@@ -168,7 +170,10 @@ fn value(parameter: &str, modifier: Option<Modifier>, rows: &[&Known], dice: &mu
             row.identifier.iter().cloned().collect()
         }),
         ("title", modifier) => title(sampled(rows, dice, |row| row.title.clone()), modifier, dice),
-        (other, _) => panic!("these tests do not know what {other} means"),
+        (name, _) => {
+            let code = move |row: &Known| row.codes.get(name).map(|code| (None, Some(code.clone())));
+            token_value(sampled(rows, dice, code), dice, move |row| code(row).into_iter().collect())
+        }
     }
 }
 
@@ -228,7 +233,11 @@ fn status(status: String, dice: &mut Dice) -> Alternative {
     alternative(text, move |row| row.status == status)
 }
 
-fn token_value(found: Option<Token>, dice: &mut Dice, of: fn(&Known) -> Vec<Token>) -> Alternative {
+fn token_value(
+    found: Option<Token>,
+    dice: &mut Dice,
+    of: impl Fn(&Known) -> Vec<Token> + Send + Sync + 'static,
+) -> Alternative {
     let (system, code) = found.filter(|_| !dice.one_in(8)).unwrap_or((Some("urn:none".into()), Some("none".into())));
     match (system, code, dice.below(5)) {
         (Some(system), None, _) | (Some(system), _, 0) => alternative(format!("{}|", escaped(&system)), move |row| {

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use certificate::search::class::{Class, ClassCoding};
 use certificate::search::filter::Filter;
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::search::{EngineQuery, SearchPage, Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};

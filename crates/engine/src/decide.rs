@@ -3,8 +3,9 @@
 use super::RowStanding;
 use super::write::{RefusedChange, Write};
 use certificate::search::filter::Filter;
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::transition::{Need, Trigger, decide};
 use certificate::{Consent, Id, Precondition, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};

@@ -8,7 +8,8 @@ use super::{Own, Rights};
 use certificate::State;
 use certificate::search::filter::TokenTest;
 use certificate::search::narrow::PositiveValues;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::parameter::Field;
+use certificate::search::term::{Term, TermForm};
 
 impl Rights {
     /// The parameter whose value lies outside of what a permission reaches, as far as that is known without asking the registry.

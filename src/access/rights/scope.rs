@@ -5,9 +5,10 @@ use super::{Own, Rights};
 use crate::config::ChangeBy;
 use certificate::Id;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::search::value::SearchToken;
 
 /// Which certificates are reached, and how much of each is shown.

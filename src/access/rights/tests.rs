@@ -4,9 +4,10 @@ use super::*;
 use certificate::search::class::{Class, ClassCoding};
 use certificate::search::filter::TokenTest;
 use certificate::search::narrow::PositiveValues;
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::{Consent, Id, Openness, Profile, State};
 
 const ME: &str = "37605030299";

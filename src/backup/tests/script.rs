@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::NOON;
 use certificate::search::class::{Class, ClassCoding};
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Id, Profile, Stamp, State, Version};
 use engine::{

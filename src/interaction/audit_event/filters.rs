@@ -10,7 +10,7 @@ use crate::audit::{
     identifier,
 };
 use certificate::search::issue;
-use certificate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
+use certificate::search::parameter::{LooksAt, Modifier, Named, Parameter, row};
 use certificate::search::reference::{comparable, is_id};
 use certificate::search::request::{Filters, LinkForm, ReadingLimits, SentParameter};
 use certificate::search::value::{SearchToken, split, unescape};
@@ -43,19 +43,19 @@ impl LooksAt for AuditLooks {
 /// Every search parameter of audit events.
 #[rustfmt::skip]
 pub(crate) const PARAMETERS: &[Parameter<AuditLooks>] = &[
-    row("entity", AuditLooks::Entity, &[], Personal::No, "AuditEvent-entity",
+    row("entity", AuditLooks::Entity, &[], Named::Entity, "AuditEvent-entity",
         "What was shown, changed or asked for: `Composition/1`, `Composition/1/_history/2`, `Patient/200`, `Organization/<registry_code>`"),
-    row("patient", AuditLooks::Patient, &[Modifier::Identifier], Personal::Identifiers, "clinical-patient",
+    row("patient", AuditLooks::Patient, &[Modifier::Identifier], Named::Patient, "clinical-patient",
         "Whom the event concerns, also as the patient of a certificate: `Patient/200`, or a personal code; `patient:identifier` takes `system|value`"),
-    row("agent", AuditLooks::Agent, &[Modifier::Identifier], Personal::Always, "AuditEvent-agent",
+    row("agent", AuditLooks::Agent, &[Modifier::Identifier], Named::Agent, "AuditEvent-agent",
         "Who took part: `Practitioner/<personal_code>`, `Organization/<registry_code>`; also a code or a role alone"),
-    row("action", AuditLooks::Action, &[], Personal::No, "AuditEvent-action",
+    row("action", AuditLooks::Action, &[], Named::Nobody, "AuditEvent-action",
         "C, R, U, D or E; also our own name of an action, such as composition.read"),
-    row("code", AuditLooks::Code, &[], Personal::No, "clinical-code",
+    row("code", AuditLooks::Code, &[], Named::Nobody, "clinical-code",
         "Our own name of an action (consent.set), or FHIR's name of an interaction (vread)"),
-    row("outcome", AuditLooks::Outcome, &[], Personal::No, "AuditEvent-outcome",
+    row("outcome", AuditLooks::Outcome, &[], Named::Nobody, "AuditEvent-outcome",
         "success or error; also refused, an HTTP status or a code such as HCERT-179"),
-    row("date", AuditLooks::Date, &[], Personal::No, "clinical-date",
+    row("date", AuditLooks::Date, &[], Named::Nobody, "clinical-date",
         "When; prefixes eq, ge, gt, le, lt, sa, eb"),
 ];
 

@@ -3,7 +3,7 @@
 use super::collation::fold;
 use super::filter::{ClassTest, Filter, TimeTest, TitleTest, TokenTest};
 use super::issue::{self, wrong};
-use super::parameter::{Looks, Modifier, Parameter};
+use super::parameter::{Looks, Modifier, Parameter, TimeField};
 use super::request::ReadingLimits;
 use super::term::{Term, TermForm};
 use super::value::{SearchToken, split, unescape};
@@ -225,7 +225,7 @@ impl ConditionReader<'_> {
 
     fn wrong_time(&self, problem: time::SearchDateError, part: &str, looks: Looks) -> Issue {
         match problem {
-            time::SearchDateError::Prefix if looks == Looks::Time(super::filter::TimeField::Period) => {
+            time::SearchDateError::Prefix if looks == Looks::Time(TimeField::Period) => {
                 self.wrong(part, PERIOD_PREFIXES)
             }
             time::SearchDateError::Prefix => self.wrong(part, PREFIXES),

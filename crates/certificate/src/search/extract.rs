@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::class::{Class, ClassCoding};
+use super::parameter::Field;
 use super::reading::{BodyIssues, ElementPath};
 use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
-use super::term::{Field, Term, TermForm};
+use super::term::{Term, TermForm};
 use crate::section;
 use crate::{Consent, Names, Profile, State, Status};
 use fhir::date_time::{self, Span, TimeError};

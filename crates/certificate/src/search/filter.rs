@@ -1,6 +1,7 @@
 //! What a search asks, as a tree that is true or false of one row. Rights are part of it: a rule on rows is one more branch.
 
 use super::class::Class;
+use super::parameter::TimeField;
 use super::row::Row;
 use super::term::Term;
 use crate::{Id, Openness, State};
@@ -57,17 +58,6 @@ pub enum TokenTest {
     System(String),
     /// `:missing=false`
     Present,
-}
-
-/// A time of a row that a search can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TimeField {
-    /// `meta.lastUpdated`
-    LastUpdated,
-    /// `Composition.date`
-    Date,
-    /// `Composition.event.period`, the validity.
-    Period,
 }
 
 /// Condition on a span of time, in milliseconds since 1970 UTC; `low` and `high` of a span are both part of it.
@@ -140,7 +130,7 @@ impl Filter {
             Filter::Ids(ids) => ids.binary_search(&id).is_ok(),
             Filter::Term(term) => row.has(term),
             Filter::Class(test) => test.matches(&row.class),
-            Filter::Time(field, test) => field.of(row).is_some_and(|span| test.matches(span)),
+            Filter::Time(field, test) => row.time(*field).is_some_and(|span| test.matches(span)),
             Filter::Title(test) => row.title.as_deref().is_some_and(|title| test.matches(title)),
         }
     }
@@ -175,17 +165,6 @@ impl TokenTest {
                 TokenTest::Present => true,
             }
         })
-    }
-}
-
-impl TimeField {
-    /// The time in a row; nothing where the certificate does not state it.
-    pub fn of(self, row: &Row) -> Option<Span> {
-        match self {
-            TimeField::LastUpdated => Some(Span { low: row.last_updated, high: row.last_updated }),
-            TimeField::Date => row.date,
-            TimeField::Period => row.period,
-        }
     }
 }
 

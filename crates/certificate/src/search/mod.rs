@@ -29,6 +29,7 @@ pub mod value;
 
 use crate::{Id, Seq, Version};
 use filter::Filter;
+pub use parameter::SortKey;
 
 /// A search as the engine runs it.
 #[derive(Clone, Debug)]
@@ -50,25 +51,6 @@ pub struct Sort {
     pub key: SortKey,
     /// The largest value comes first (`-` before the key).
     pub descending: bool,
-}
-
-/// Contract 4.7. A missing value comes last in both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SortKey {
-    /// Beginning of `Composition.date`.
-    Date,
-    /// `meta.lastUpdated`
-    LastUpdated,
-    /// Beginning of the validity; one that is open to the past counts as missing.
-    Period,
-    /// Status code, by alphabet.
-    Status,
-    /// Code of the first coding, by alphabet.
-    Category,
-    /// As a number.
-    Id,
-    /// Estonian alphabet, case ignored.
-    Title,
 }
 
 /// What a search found: the exact total and one page, both of the same moment.

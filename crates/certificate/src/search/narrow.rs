@@ -4,7 +4,8 @@
 
 use super::condition::{PatientIdentifier, SearchCondition};
 use super::filter::{ClassTest, Filter, TokenTest};
-use super::term::{Field, Term, TermForm};
+use super::parameter::Field;
+use super::term::{Term, TermForm};
 use super::value::{SearchToken, split, unescape};
 use crate::State;
 use crate::section::is_advice;

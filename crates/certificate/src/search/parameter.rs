@@ -1,9 +1,6 @@
 //! What a search parameter is, and the table of those of certificates. Query parser, row, SearchParameter resources and
 //! CapabilityStatement read it, so a parameter is added in one line.
 
-use super::SortKey;
-use super::filter::TimeField;
-use super::term::Field;
 use Modifier::{Contains, Exact, Identifier, Missing, Not, Patient};
 
 /// One search parameter of a resource type; `looks` says what it looks at.
@@ -15,8 +12,8 @@ pub struct Parameter<L = Looks> {
     pub looks: L,
     /// The modifiers it takes.
     pub modifiers: &'static [Modifier],
-    /// Whether its values may tell who a person is.
-    pub personal: Personal,
+    /// Whom or what its values name.
+    pub names: Named,
     /// The FHIR R5 definition: last part of its canonical address, behind `http://hl7.org/fhir/SearchParameter/`.
     pub definition: &'static str,
     /// For the CapabilityStatement.
@@ -61,6 +58,66 @@ pub enum Looks {
     Registry,
 }
 
+/// What a term says something about. The numbers are part of the stored row's format.
+///
+/// Source: specification 4.6; Contract 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Field {
+    /// `Composition.subject`, without version.
+    Subject = 1,
+    /// `Composition.subject.identifier`.
+    SubjectIdentifier = 2,
+    /// `PractitionerRole.practitioner` of the author.
+    AuthorPractitioner = 3,
+    /// `PractitionerRole.organization` of the author.
+    AuthorOrganization = 4,
+    /// `Composition.section.entry`, at any depth.
+    Entry = 5,
+    /// `Composition.section.entry.identifier`, at any depth.
+    EntryIdentifier = 6,
+    /// `Composition.identifier`.
+    Identifier = 7,
+    /// Code and text of a section, at any depth.
+    SectionCodeText = 8,
+    /// What stands as `Entry` in the advice to the employee and nowhere else in the certificate. Contract 7.4, 7.5.
+    AdviceEntry = 9,
+    /// The same of `EntryIdentifier`.
+    AdviceEntryIdentifier = 10,
+    /// The same of `SectionCodeText`.
+    AdviceSectionCodeText = 11,
+}
+
+/// A time of a row that a search can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimeField {
+    /// `meta.lastUpdated`
+    LastUpdated,
+    /// `Composition.date`
+    Date,
+    /// `Composition.event.period`, the validity.
+    Period,
+}
+
+/// Contract 4.7. A missing value comes last in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SortKey {
+    /// Beginning of `Composition.date`.
+    Date,
+    /// `meta.lastUpdated`
+    LastUpdated,
+    /// Beginning of the validity; one that is open to the past counts as missing.
+    Period,
+    /// Status code, by alphabet.
+    Status,
+    /// Code of the first coding, by alphabet.
+    Category,
+    /// As a number.
+    Id,
+    /// Estonian alphabet, case ignored.
+    Title,
+}
+
 /// What may stand behind the name, after a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Modifier {
@@ -78,15 +135,32 @@ pub enum Modifier {
     Patient,
 }
 
-/// Whether a parameter's values may tell who a person is, so that they stay out of addresses we make. Contract 4.2.
+/// Whom or what the values of a parameter name. The audit trail tells it of every request, also of a refused one (Contract 7.8), and
+/// values that may tell who a person is stay out of addresses we make (Contract 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Personal {
-    /// The values tell nothing of a person.
-    No,
-    /// Only with the modifier `:identifier`.
-    Identifiers,
-    /// With every modifier and without one.
-    Always,
+pub enum Named {
+    /// Nobody: they are codes, times or words.
+    Nobody,
+    /// Patients, by an identifier such as a personal code.
+    PatientIdentifier,
+    /// Patients, by id; with `:identifier` by an identifier.
+    Patient,
+    /// Health workers, by personal code.
+    Practitioner,
+    /// Institutions, by registry code.
+    Organization,
+    /// The employer in the section of that code, by registry code.
+    Employer,
+    /// Certificates, by id.
+    Certificate,
+    /// Certificates, by number.
+    CertificateNumber,
+    /// Documents beside the certificate, such as a health declaration, by reference or number.
+    Document,
+    /// Whoever and whatever an event was about: certificates, patients, institutions.
+    Entity,
+    /// Whoever took part in an event: persons, institutions, roles.
+    Agent,
 }
 
 const SUBJECT: Looks =
@@ -104,35 +178,35 @@ const TOKEN: &[Modifier] = &[Not, Missing];
 /// Source: specification 4.6, rows in its order; then those of Contract 4.2.
 #[rustfmt::skip]
 pub const PARAMETERS: &[Parameter] = &[
-    row("subject:Patient.identifier", Looks::Registry, &[], Personal::Always, "Patient-identifier",
+    row("subject:Patient.identifier", Looks::Registry, &[], Named::PatientIdentifier, "Patient-identifier",
         "Patient identifier, `system|value`, looked up in the patient registry; `subject` is preferred where possible"),
-    row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "Composition-subject",
+    row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Named::Patient, "Composition-subject",
         "Patient id in the patient registry (preferred way to identify the patient), `Patient/<patient_id>`; `subject:identifier` looks at the identifier in the certificate itself"),
-    row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "clinical-patient",
+    row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Named::Patient, "clinical-patient",
         "The same as `subject`"),
-    row("status", Looks::State, TOKEN, Personal::No, "Composition-status",
+    row("status", Looks::State, TOKEN, Named::Nobody, "Composition-status",
         "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
-    row("category", Looks::Category, TOKEN, Personal::No, "Composition-category",
+    row("category", Looks::Category, TOKEN, Named::Nobody, "Composition-category",
         "Use case of the certificate, for example `driver-group-I`"),
-    row("section-code-text", Looks::SectionCodeText, &[], Personal::No, "Composition-section-code-text",
+    row("section-code-text", Looks::SectionCodeText, &[], Named::Employer, "Composition-section-code-text",
         "Code and whole text of a section at any depth; the employer is `employer$<registry_code>`"),
-    row("author:PractitionerRole.practitioner", PRACTITIONER, TOKEN, Personal::Always, "PractitionerRole-practitioner",
+    row("author:PractitionerRole.practitioner", PRACTITIONER, TOKEN, Named::Practitioner, "PractitionerRole-practitioner",
         "Author's personal code, `Practitioner/<personal_code>`"),
-    row("author:PractitionerRole.organization", ORGANIZATION, TOKEN, Personal::No, "PractitionerRole-organization",
+    row("author:PractitionerRole.organization", ORGANIZATION, TOKEN, Named::Organization, "PractitionerRole-organization",
         "Author's institution, `Organization/<registry_code>`"),
-    row("entry", ENTRY, &[Not, Missing, Identifier], Personal::No, "Composition-entry",
+    row("entry", ENTRY, &[Not, Missing, Identifier], Named::Document, "Composition-entry",
         "Health declaration, `QuestionnaireResponse/<id>`; `entry:identifier` takes the number of an external declaration"),
-    row("period", Looks::Time(TimeField::Period), &[Missing], Personal::No, "Composition-period",
+    row("period", Looks::Time(TimeField::Period), &[Missing], Named::Nobody, "Composition-period",
         "Whether the date lies inside the validity period, both end days included, or the instant of a value with a time; prefixes eq, ge, gt, le, lt, sa, eb"),
-    row("_id", Looks::Id, TOKEN, Personal::No, "Resource-id", "Certificate id"),
-    row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Personal::No, "Resource-lastUpdated",
+    row("_id", Looks::Id, TOKEN, Named::Certificate, "Resource-id", "Certificate id"),
+    row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Named::Nobody, "Resource-lastUpdated",
         "When the current version was made; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
-    row("identifier", Looks::Token(Field::Identifier), TOKEN, Personal::No, "clinical-identifier",
+    row("identifier", Looks::Token(Field::Identifier), TOKEN, Named::CertificateNumber, "clinical-identifier",
         "Certificate number"),
-    row("date", Looks::Time(TimeField::Date), &[Missing], Personal::No, "clinical-date",
+    row("date", Looks::Time(TimeField::Date), &[Missing], Named::Nobody, "clinical-date",
         "Creation date and time of the certificate; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
-    row("type", Looks::Kind, TOKEN, Personal::No, "clinical-type", "Type code of the certificate"),
-    row("title", Looks::Title, &[Missing, Exact, Contains], Personal::No, "Composition-title",
+    row("type", Looks::Kind, TOKEN, Named::Nobody, "clinical-type", "Type code of the certificate"),
+    row("title", Looks::Title, &[Missing, Exact, Contains], Named::Nobody, "Composition-title",
         "How the title begins, case and accents ignored"),
 ];
 
@@ -225,6 +299,22 @@ impl LooksAt for Looks {
     }
 }
 
+impl Field {
+    /// Where it stands in a certificate, as FHIRPath. Decision 166.
+    pub fn expression(self) -> &'static str {
+        match self {
+            Field::Subject | Field::SubjectIdentifier => "Composition.subject",
+            Field::AuthorPractitioner => "Composition.author.resolve().ofType(PractitionerRole).practitioner",
+            Field::AuthorOrganization => "Composition.author.resolve().ofType(PractitionerRole).organization",
+            Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
+                "Composition.repeat(section).entry"
+            }
+            Field::Identifier => "Composition.identifier",
+            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.repeat(section)",
+        }
+    }
+}
+
 impl<L> Parameter<L> {
     /// Canonical address of the definition. All of them are R5's own.
     pub fn definition(&self) -> String {
@@ -242,10 +332,10 @@ impl<L> Parameter<L> {
 
     /// Whether values sent with this modifier may tell who a person is.
     pub fn is_personal(&self, modifier: Option<Modifier>) -> bool {
-        match self.personal {
-            Personal::No => false,
-            Personal::Identifiers => modifier == Some(Identifier),
-            Personal::Always => true,
+        match self.names {
+            Named::PatientIdentifier | Named::Practitioner | Named::Agent => true,
+            Named::Patient => modifier == Some(Identifier),
+            _ => false,
         }
     }
 }
@@ -275,11 +365,11 @@ pub const fn row<L: Copy>(
     name: &'static str,
     looks: L,
     modifiers: &'static [Modifier],
-    personal: Personal,
+    names: Named,
     definition: &'static str,
     documentation: &'static str,
 ) -> Parameter<L> {
-    Parameter { name, looks, modifiers, personal, definition, documentation }
+    Parameter { name, looks, modifiers, names, definition, documentation }
 }
 
 #[cfg(test)]
@@ -293,6 +383,13 @@ mod tests {
         let names: BTreeSet<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         assert_eq!(names.len(), PARAMETERS.len());
         assert!(OTHER_NAMES.iter().all(|(other, row)| !names.contains(other) && names.contains(row)));
+    }
+
+    #[test]
+    fn whatever_refers_to_somebody_says_whom_it_names() {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.looks.kind() == "reference") {
+            assert_ne!(parameter.names, Named::Nobody, "{}", parameter.name);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::class::Class;
+use super::parameter::{Field, TimeField};
 use super::term::Term;
 use fhir::date_time::Span;
 
@@ -33,7 +34,16 @@ impl Row {
     }
 
     /// Terms that say something about one of these fields, in their order.
-    pub fn terms_of(&self, fields: &[super::term::Field]) -> impl Iterator<Item = Term> {
+    pub fn terms_of(&self, fields: &[Field]) -> impl Iterator<Item = Term> {
         self.terms.iter().filter(|term| fields.iter().any(|field| term.is_about(*field))).cloned()
+    }
+
+    /// One of its times; nothing where the certificate does not state it.
+    pub fn time(&self, field: TimeField) -> Option<Span> {
+        match field {
+            TimeField::LastUpdated => Some(Span { low: self.last_updated, high: self.last_updated }),
+            TimeField::Date => self.date,
+            TimeField::Period => self.period,
+        }
     }
 }

@@ -190,7 +190,8 @@ impl<'a> RemainingBytes<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::term::{Field, TermForm};
+    use super::super::parameter::Field;
+    use super::super::term::TermForm;
     use super::*;
 
     fn row() -> Row {

@@ -2,7 +2,8 @@
 //!
 //! Row and query build the value here and nowhere else, so they agree. Specification 4.6; Contract 4.4.
 
-use super::term::{Field, Term, TermForm};
+use super::parameter::Field;
+use super::term::{Term, TermForm};
 use super::value::SearchToken;
 use fhir::narrative::collapsed;
 

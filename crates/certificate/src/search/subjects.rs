@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::filter::Filter;
-use super::term::{Field, Term, TermForm};
+use super::parameter::Field;
+use super::term::{Term, TermForm};
 
 const PATIENT: &str = "Patient/";
 

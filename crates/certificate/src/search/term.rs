@@ -1,52 +1,7 @@
 //! Terms: what is found by equality, as short byte strings that the overlay, the index and the stored row share.
 
+use super::parameter::Field;
 use aws_lc_rs::digest;
-
-/// What a term says something about. The numbers are part of the stored row's format.
-///
-/// Source: specification 4.6; Contract 4.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Field {
-    /// `Composition.subject`, without version.
-    Subject = 1,
-    /// `Composition.subject.identifier`.
-    SubjectIdentifier = 2,
-    /// `PractitionerRole.practitioner` of the author.
-    AuthorPractitioner = 3,
-    /// `PractitionerRole.organization` of the author.
-    AuthorOrganization = 4,
-    /// `Composition.section.entry`, at any depth.
-    Entry = 5,
-    /// `Composition.section.entry.identifier`, at any depth.
-    EntryIdentifier = 6,
-    /// `Composition.identifier`.
-    Identifier = 7,
-    /// Code and text of a section, at any depth.
-    SectionCodeText = 8,
-    /// What stands as `Entry` in the advice to the employee and nowhere else in the certificate. Contract 7.4, 7.5.
-    AdviceEntry = 9,
-    /// The same of `EntryIdentifier`.
-    AdviceEntryIdentifier = 10,
-    /// The same of `SectionCodeText`.
-    AdviceSectionCodeText = 11,
-}
-
-impl Field {
-    /// Where it stands in a certificate, as FHIRPath. Decision 166.
-    pub fn expression(self) -> &'static str {
-        match self {
-            Field::Subject | Field::SubjectIdentifier => "Composition.subject",
-            Field::AuthorPractitioner => "Composition.author.resolve().ofType(PractitionerRole).practitioner",
-            Field::AuthorOrganization => "Composition.author.resolve().ofType(PractitionerRole).organization",
-            Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
-                "Composition.repeat(section).entry"
-            }
-            Field::Identifier => "Composition.identifier",
-            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.repeat(section)",
-        }
-    }
-}
 
 /// How a value is written in a term. A token stands in a row once in each form that can ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

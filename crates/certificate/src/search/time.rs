@@ -1,6 +1,7 @@
 //! Dates as a search asks for them: a prefix and a value that is a range, compared with a range.
 
-use super::filter::{Filter, TimeField, TimeTest};
+use super::filter::{Filter, TimeTest};
+use super::parameter::TimeField;
 use fhir::date_time::{self, Span, TimeError};
 
 /// FHIR R5 `search.html#prefix`.

@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 
 use super::filter::TokenTest;
-use super::term::{Field, Term, TermForm};
+use super::parameter::Field;
+use super::term::{Term, TermForm};
 
 /// The parts of a text between separators that no `\` stands before. Escapes stay in; [`unescape`] takes them out.
 pub fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {

@@ -227,7 +227,8 @@ mod tests {
     use super::*;
     use certificate::State;
     use certificate::search::class::Class;
-    use certificate::search::term::{Field, TermForm};
+    use certificate::search::parameter::Field;
+    use certificate::search::term::TermForm;
     use certificate::{Consent, Profile};
 
     fn term(value: &str) -> Term {

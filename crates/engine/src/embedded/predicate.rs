@@ -3,7 +3,8 @@
 use super::classes::Classes;
 use super::overlay::Numbered;
 use certificate::Id;
-use certificate::search::filter::{Filter, TimeField, TimeTest, TitleTest};
+use certificate::search::filter::{Filter, TimeTest, TitleTest};
+use certificate::search::parameter::TimeField;
 use certificate::search::term::Term;
 
 /// A filter that asks no class by its text any more. Trees are as flat as the filter allows, and constants stand only at the root.
@@ -76,7 +77,7 @@ impl Predicate {
             Predicate::Ids(ids) => ids.binary_search(&id).is_ok(),
             Predicate::Term(term) => row.row.has(term),
             Predicate::Class(table) => meets(table, row.class),
-            Predicate::Time(field, test) => field.of(&row.row).is_some_and(|span| test.matches(span)),
+            Predicate::Time(field, test) => row.row.time(*field).is_some_and(|span| test.matches(span)),
             Predicate::Title(test) => row.row.title.as_deref().is_some_and(|title| test.matches(title)),
         }
     }
@@ -150,7 +151,8 @@ mod tests {
     use super::*;
     use certificate::search::class::Class;
     use certificate::search::filter::ClassTest;
-    use certificate::search::term::{Field, TermForm};
+    use certificate::search::parameter::Field;
+    use certificate::search::term::TermForm;
     use certificate::{Consent, Profile, State};
 
     fn classes() -> Classes {

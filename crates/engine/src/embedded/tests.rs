@@ -28,8 +28,9 @@ use crate::{
 use certificate::search::EngineQuery;
 use certificate::search::class::Class;
 use certificate::search::filter::{ClassTest, Filter};
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::search::{Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};

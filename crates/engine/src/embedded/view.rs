@@ -361,7 +361,8 @@ pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>>
 mod tests {
     use super::*;
     use certificate::State;
-    use certificate::search::term::{Field, TermForm};
+    use certificate::search::parameter::Field;
+    use certificate::search::term::TermForm;
 
     fn term(value: &str) -> Filter {
         Filter::Term(Term::new(Field::Subject, TermForm::Code, value))

@@ -8,8 +8,9 @@ use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{EngineShared, subject, who};
 use crate::{ChangeAction, CommittedChange, VersionSubject};
 use base::log::event;
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::{Id, Seq, Version};
 
 impl EngineShared {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use certificate::search::class::Class;
-use certificate::search::filter::TimeField;
+use certificate::search::parameter::TimeField;
 use certificate::search::row::Row;
 use certificate::search::time::filter;
 use certificate::{Consent, Id, Profile, State};

@@ -3,9 +3,10 @@
 //! The first byte says which of them it is, as [`Kind`] numbers them.
 
 use certificate::search::class::{Class, ClassCoding};
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
 use engine::embedded::store::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use engine::embedded::store::crc::crc;

@@ -11,7 +11,7 @@ use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 use super::arrays::Arrays;
 use super::bounds::TIME_MIN;
 use super::{IndexError, title};
-use certificate::search::filter::TimeField;
+use certificate::search::parameter::TimeField;
 use certificate::search::term::Term;
 use certificate::{Id, Version};
 use fhir::date_time::Span;

@@ -10,7 +10,7 @@ use tantivy::DocId;
 use super::bounds::bounded;
 use super::{IndexError, Snapshot, title};
 use crate::embedded::overlay::Numbered;
-use certificate::search::filter::TimeField;
+use certificate::search::parameter::TimeField;
 use certificate::{Id, Version};
 use fhir::date_time::Span;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bounds::beginning;
 use super::title;
 use certificate::search::class::Class;
-use certificate::search::filter::TimeField;
+use certificate::search::parameter::TimeField;
 use certificate::search::row::Row;
 use certificate::search::{Sort, SortKey};
 use certificate::{Id, Version};
@@ -104,7 +104,7 @@ impl Sortable for UnindexedRow<'_> {
     }
 
     fn begins(&self, field: TimeField) -> Option<i64> {
-        field.of(self.row).and_then(beginning)
+        self.row.time(field).and_then(beginning)
     }
 
     fn title_rank(&self) -> Option<u64> {

@@ -7,7 +7,8 @@ use super::IndexError;
 use super::columns::{Segment, SegmentColumns};
 use crate::embedded::predicate::{Predicate, meets};
 use certificate::Id;
-use certificate::search::filter::{TimeField, TimeTest};
+use certificate::search::filter::TimeTest;
+use certificate::search::parameter::TimeField;
 
 /// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
 pub(crate) enum Test {

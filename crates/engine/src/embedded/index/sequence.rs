@@ -8,7 +8,7 @@ use super::error::IndexError;
 use super::order::{OrderBy, Ranks, Sortable};
 use certificate::Id;
 use certificate::search::Sort;
-use certificate::search::filter::TimeField;
+use certificate::search::parameter::TimeField;
 
 /// The documents of a segment as a search wants them.
 pub(super) struct Sequence {

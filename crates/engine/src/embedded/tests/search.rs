@@ -12,7 +12,8 @@ use super::*;
 use certificate::Stamp;
 use certificate::search::class::ClassCoding;
 use certificate::search::collation;
-use certificate::search::filter::{TimeField, TimeTest, TitleTest, TokenTest};
+use certificate::search::filter::{TimeTest, TitleTest, TokenTest};
+use certificate::search::parameter::TimeField;
 use fhir::date_time::Span;
 
 /// One step of a history.

@@ -20,8 +20,9 @@ use crate::limits::{CLASSES_MAX, ID_MAX};
 use crate::{AcknowledgedChange, RefusedChange, Write};
 use crate::{ChangeAction, CommittedChange, RowStanding, VersionSubject};
 use certificate::search::filter::Filter;
+use certificate::search::parameter::Field;
 use certificate::search::row::Row;
-use certificate::search::term::{Field, Term, TermForm};
+use certificate::search::term::{Term, TermForm};
 use certificate::{Id, Stamp, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
