@@ -79,7 +79,7 @@ fn every_parameter_finds_what_a_search_by_hand_finds() {
                 some += usize::from(total > 0);
                 not_all += usize::from(total < world.rows.len() as u64);
             }
-            // A comparison of nothing with nothing would prove nothing.
+            // A comparison of nothing with nothing would prove nothing; `odd.rs` then lacks what the parameter looks at.
             assert!(some > 1 && not_all > 1, "{} with {modifier:?}: {some}, {not_all}", parameter.name);
         }
     }
