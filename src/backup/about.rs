@@ -6,14 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use crate::audit::ChainHead;
+#[cfg(test)]
+use engine::EntryHash;
 use engine::limits::COPY_NEXT_ID_MAX;
-use engine::{FolderNames, FolderPurpose, KeptTime};
+use engine::{FolderNames, FolderPurpose, KeptTime, StoreChain};
 
 /// Number of the form of archives. One with a higher number is refused.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// From this form on, archives hold the store's time.
 const FORMAT_WITH_TIME: u32 = 2;
+
+/// From this form on, archives name the hashes of entries.
+const FORMAT_WITH_CHAIN: u32 = 5;
 
 /// What an archive holds, and of which store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,9 +52,15 @@ pub struct ArchiveManifest {
     /// What the store knew of the end of the audit trail, where it knew any; from form 4 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_head: Option<String>,
-    /// Which change the last one is, as [`engine::StoreMoment::last_change`] tells it; from form 4 on.
+    /// Which change the last one is; in form 4 alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_change: Option<String>,
+    /// How far the chains went where it begins; from form 5 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain_after: Option<StoreChain>,
+    /// How far they went where it ends; from form 5 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<StoreChain>,
     /// Digest of the recipients that it is encrypted to, in their order by letters; none for a plain archive. From form 4 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<Digest>,
@@ -118,6 +129,8 @@ impl ArchiveManifest {
         let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
         let is_bound = self.base.is_some() || is_full;
         let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
+        let has_chain =
+            [self.chain_after, self.chain].iter().all(|chain| chain.is_some() == (self.format >= FORMAT_WITH_CHAIN));
         let has_head = self.audit_head.as_deref().is_none_or(|head| ChainHead::parse(head).is_some());
         let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
         is_counted
@@ -126,6 +139,7 @@ impl ArchiveManifest {
             && is_ordered
             && is_bound
             && has_time
+            && has_chain
             && has_head
             && self.at >= 0
             && resets.is_sorted()
@@ -184,6 +198,12 @@ impl Manifest {
 }
 
 #[cfg(test)]
+fn chain(at: u64) -> StoreChain {
+    let hash = |number: u64| EntryHash::parse(&format!("{number:064x}")).expect("64 digits");
+    StoreChain { origin: hash(0), changes: hash(at), patients: hash(at) }
+}
+
+#[cfg(test)]
 pub(super) fn sample() -> ArchiveManifest {
     let (format, release) = ArchiveManifest::written();
     ArchiveManifest {
@@ -204,7 +224,9 @@ pub(super) fn sample() -> ArchiveManifest {
         time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
         purpose: Some(FolderPurpose::Service),
         audit_head: Some(format!("7:{}", "0f".repeat(32))),
-        last_change: Some("17/version-2/1736676000000/5".into()),
+        last_change: None,
+        chain_after: Some(chain(0)),
+        chain: Some(chain(7)),
         recipients: Some(Digest::of(b"age1")),
         audit_after: 0,
         audit_until: 0,
@@ -229,8 +251,8 @@ mod tests {
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
         let about = sample();
         assert_eq!(ArchiveManifest::read(&about.write()), Ok(about.clone()));
-        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 4", "\"format\": 5, \"new\": 1");
-        assert!(ArchiveManifest::read(later.as_bytes()).unwrap_err().contains("form 5"));
+        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 5", "\"format\": 6, \"new\": 1");
+        assert!(ArchiveManifest::read(later.as_bytes()).unwrap_err().contains("form 6"));
         let reset = |change| ClockReset { change, at: 0 };
         let odd = [
             ArchiveManifest { after: 8, ..about.clone() },
@@ -244,6 +266,9 @@ mod tests {
             ArchiveManifest { epoch: String::new(), ..about.clone() },
             ArchiveManifest { audit_until: 1 << 63, ..about.clone() },
             ArchiveManifest { time: None, ..about.clone() },
+            ArchiveManifest { chain: None, ..about.clone() },
+            ArchiveManifest { chain_after: None, ..about.clone() },
+            ArchiveManifest { format: 4, ..about.clone() },
             ArchiveManifest { audit_head: Some("7".into()), ..about.clone() },
             ArchiveManifest { format: 1, ..about.clone() },
             ArchiveManifest { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },

@@ -60,10 +60,13 @@ pub(super) fn check_chain(
     };
     let reads_trail = matches!(rows, RowsRead::All);
     let mut trail = CopiedTrail::default();
-    let first = chain.first().map(|archive| (Seq(archive.about.after), archive.about.patients_after));
-    let mut order = first.map(|(seq, patient_change)| CopyOrder::behind(seq, patient_change)).unwrap_or_default();
+    let behind = |about: &ArchiveManifest| CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
+    let mut order = chain.first().map(|archive| behind(&archive.about)).unwrap_or_default();
     for (at, archive) in chain.iter().enumerate() {
         let rows = at < read_to;
+        if let Some(after) = archive.about.chain_after.filter(|_| rows) {
+            order.go_on_with(after).map_err(|problem| (at, format!("{}: {problem}", archive.path.display())))?;
+        }
         trail.begin(archive.about.audit_after, archive.about.known_head());
         let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to);
         let mut read_so_far = progress.bytes;
@@ -151,7 +154,18 @@ impl ArchiveCheck {
             None => self.before,
         };
         let is_whole = order.seq() == Seq(about.until).min(self.to) && order.patient_change() == about.patients_until;
-        is_whole.then_some(order).ok_or_else(|| "it ends before its last change".to_owned())
+        if !is_whole {
+            return Err("it ends before its last change".to_owned());
+        }
+        let is_cut = order.seq() != Seq(about.until);
+        match about.chain {
+            Some(_) if is_cut => Ok(order),
+            Some(chain) if order.chain() != Some(chain) => {
+                Err("its changes are not those whose hash its head has: one of them is not as it was written"
+                    .to_owned())
+            }
+            _ => Ok(order),
+        }
     }
 }
 

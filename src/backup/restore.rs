@@ -13,7 +13,7 @@ use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
-use engine::{Beginning, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList};
+use engine::{Beginning, EntryHash, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList};
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
@@ -128,8 +128,16 @@ fn fill(
     let last = needed.last().ok_or("there is no archive to restore")?;
     let until = wanted.to.unwrap_or(last.about.until);
     let (lists, dictionaries) = beside(last)?;
-    let beginning =
-        Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
+    // Archives of before there were chains are of an epoch in which they were begun.
+    let begun = || EntryHash::origin(&last.about.store, &last.about.epoch);
+    let origin = chain.iter().find_map(|archive| archive.about.chain).map_or_else(begun, |chain| chain.origin);
+    let beginning = Beginning {
+        store: last.about.store.clone(),
+        names: wanted.names.clone(),
+        origin,
+        dictionaries,
+        to: Seq(until),
+    };
     let words = |error: engine::StoreError| error.to_string();
     let mut trail = CopiedTrail::default();
     let mut restore = StoreRestore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;

@@ -12,7 +12,7 @@ use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
 use certificate::Seq;
-use engine::{CopyCheck, CopyOrder, Engine, LogPiece, StoreError, StoreMoment, StoredList};
+use engine::{CopyCheck, CopyOrder, Engine, LogPiece, StoreChain, StoreError, StoreMoment, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -98,15 +98,17 @@ fn copy(
     if let Some(base) = taking.base {
         fits(&base.about, engine, &moment, trail, taking.recipients)?;
     }
-    let about = about(&moment, &files()?, taking);
+    let from = taking.base.map_or((Seq(0), 0), |base| (Seq(base.about.until), base.about.patients_until));
+    let chain_after = engine.ledger().chain_at(from.0, from.1).map_err(words)?;
+    let about = about(&moment, &files()?, taking, chain_after);
     let StoreMoment { dictionaries, lists, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
         ..ArchiveProgress::default()
     };
-    let check = CopyCheck::new(&dictionaries, CopyOrder::behind(Seq(about.after), about.patients_after), until)
-        .map_err(words)?;
+    let order = CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
+    let check = CopyCheck::new(&dictionaries, order, until).map_err(words)?;
     let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
     copying.bytes(ArchiveMember::About, &about.write())?;
     for (number, dictionary) in dictionaries {
@@ -128,6 +130,7 @@ fn copy(
         (patients, check),
         |progress| &mut progress.patients,
     )?;
+    copying.ends_as(about.chain)?;
     for file in files()?.into_iter().filter(|file| file.number() > about.audit_after) {
         let opened = file.open().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
         // What retention removed meanwhile is no part of the trail any more.
@@ -138,7 +141,12 @@ fn copy(
 }
 
 /// What the archive of a moment is.
-fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) -> ArchiveManifest {
+fn about(
+    moment: &StoreMoment,
+    files: &[audit::FileOf],
+    taking: &TakeOptions,
+    chain_after: Option<StoreChain>,
+) -> ArchiveManifest {
     let (format, release) = ArchiveManifest::written();
     let names: BTreeMap<_, _> = moment.names.iter().cloned().collect();
     let base = taking.base.map(|base| &base.about);
@@ -159,7 +167,9 @@ fn about(moment: &StoreMoment, files: &[audit::FileOf], taking: &TakeOptions) ->
         time: Some(moment.time.clone()),
         purpose: moment.purpose,
         audit_head: moment.audit_head.clone(),
-        last_change: moment.last_change.clone(),
+        last_change: None,
+        chain_after,
+        chain: Some(moment.chain),
         recipients: taking.recipients,
         audit_after: from(|base| base.audit_until),
         audit_until: audit::sealed_until(files),
@@ -209,7 +219,10 @@ pub(super) fn fits(
                      store was set back; a full backup is needed";
         return Err(words.to_owned());
     }
-    if base.last_change.is_some() && base.last_change != engine.ledger().change_named(Seq(base.until)).map_err(words)? {
+    let Some(chain) = base.chain else {
+        return Err("the archive to go on from is of an earlier form; a full backup is needed".to_owned());
+    };
+    if engine.ledger().chain_at(Seq(base.until), base.patients_until).map_err(words)? != Some(chain) {
         let words = "the archive to go on from is of another timeline: it holds other changes than the store, which was set back by \
                      copying files; a full backup is needed";
         return Err(words.to_owned());
@@ -226,6 +239,14 @@ struct Copying<'c> {
 }
 
 impl Copying<'_> {
+    /// What was copied is the history that the store has.
+    fn ends_as(&self, chain: Option<StoreChain>) -> Result<(), String> {
+        match self.check.chain() == chain {
+            true => Ok(()),
+            false => Err("the store's changes are not as they were written: hcert verify says which".to_owned()),
+        }
+    }
+
     fn bytes(&mut self, member: ArchiveMember, bytes: &[u8]) -> Result<(), String> {
         self.member(&member, bytes.len() as u64, &mut &*bytes)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockReset, FolderPurpose, StoredList};
+use super::{ClockReset, EntryHash, FolderPurpose, StoreChain, StoredList};
 use certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
@@ -16,11 +16,10 @@ pub struct StoreMoment {
     pub names: Vec<(String, String)>,
     /// The last change.
     pub until: Seq,
-    /// Which change the last one is, in letters: another store, or the same one set back by hand, has another under its number. None
-    /// where there is no change.
-    pub last_change: Option<String>,
     /// The last change of a patient.
     pub patients_until: u64,
+    /// How far the chains go: to the last change, and to the last one of a patient.
+    pub chain: StoreChain,
     /// The least id that a new certificate may get.
     pub next_id: u64,
     /// The least id that a new patient may get.
@@ -67,6 +66,8 @@ pub struct Beginning {
     pub store: String,
     /// Names that stored data hold, setting and value; as [`StoreMoment::names`].
     pub names: Vec<(String, String)>,
+    /// Where the chains of the store that was copied begin.
+    pub origin: EntryHash,
     /// Dictionaries that the copied bodies are compressed with, each with its number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
     /// The last change that is taken; pieces may go further.

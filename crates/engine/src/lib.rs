@@ -9,6 +9,7 @@
 // Both panic when nobody reads any more.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod chain;
 mod clock;
 mod consent;
 mod copied;
@@ -23,6 +24,7 @@ mod refused;
 mod witness;
 mod write;
 
+pub use chain::{ChainedEntry, EntryHash, EntryLog, StoreChain};
 pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };

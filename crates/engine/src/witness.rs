@@ -1,7 +1,7 @@
 //! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
 //! what it missed.
 
-use super::{Actor, ClockProblem, VersionSubject};
+use super::{Actor, ClockProblem, EntryHash, VersionSubject};
 use certificate::consent::Consent;
 use certificate::{Id, Seq, State, Version};
 
@@ -28,6 +28,8 @@ pub struct ClockEvent {
 pub struct CommittedChange {
     /// Number of the change, over all certificates.
     pub seq: Seq,
+    /// Hash of the change and of all before it.
+    pub hash: EntryHash,
     /// Id of the certificate that was changed.
     pub id: Id,
     /// The version that was made; for a consent the newest one then.

@@ -7,10 +7,12 @@ use super::store::body::{self, Dictionary};
 use super::store::consent::record::StoredConsent as ConsentRecord;
 use super::store::copy::{self, CopiedChange};
 use super::store::patient::CopiedPatient;
+use super::store::patient::change::PatientLogEntry;
 use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
 use super::store::row;
 use super::store::{ChangeKind, StoreError};
+use crate::StoreChain;
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use certificate::search::row::Row;
 use certificate::{Id, Seq, State, Version, head};
@@ -59,6 +61,11 @@ impl CopyCheck {
         self.order.patients(piece)
     }
 
+    /// How far the chains go, where their beginning is known.
+    pub fn chain(&self) -> Option<StoreChain> {
+        self.order.chain()
+    }
+
     /// What was read so far, for the check of what goes on from it.
     pub fn into_order(self) -> CopyOrder {
         self.order
@@ -76,6 +83,8 @@ pub struct CopyOrder {
     running: Option<u64>,
     certificates: HashMap<Id, CertificatePlace>,
     patients: HashMap<Id, Version>,
+    /// How far the chains go, where their beginning is known.
+    chain: Option<StoreChain>,
     /// It goes on from a copy that was not read: the first row of a certificate or patient may be any.
     goes_on: bool,
 }
@@ -95,11 +104,11 @@ pub(super) enum CopiedRecord<'a> {
 }
 
 impl CopyOrder {
-    /// A copy that begins behind these changes; 0: with the first.
-    pub fn behind(seq: Seq, patient_change: u64) -> CopyOrder {
+    /// A copy that begins behind these changes, which the chains go to; 0: with the first.
+    pub fn behind(seq: Seq, patient_change: u64, chain: Option<StoreChain>) -> CopyOrder {
         let goes_on = seq > Seq(0) || patient_change > 0;
         let running = (!goes_on).then_some(0);
-        CopyOrder { seq, patient_change, running, goes_on, ..CopyOrder::default() }
+        CopyOrder { seq, patient_change, running, chain, goes_on, ..CopyOrder::default() }
     }
 
     /// The last change.
@@ -110,6 +119,27 @@ impl CopyOrder {
     /// The last change of a patient.
     pub fn patient_change(&self) -> u64 {
         self.patient_change
+    }
+
+    /// How far the chains go, where their beginning is known.
+    pub fn chain(&self) -> Option<StoreChain> {
+        self.chain
+    }
+
+    /// Goes on with what the head of the next archive says of the chains.
+    ///
+    /// # Errors
+    /// It is another history than what was read before.
+    pub fn go_on_with(&mut self, chain: StoreChain) -> Result<(), StoreError> {
+        match self.chain {
+            Some(before) if before != chain => {
+                Err(StoreError::Damaged("it goes on from another history than that of the archives before it".into()))
+            }
+            _ => {
+                self.chain = Some(chain);
+                Ok(())
+            }
+        }
     }
 
     /// Takes the next change of certificates; its record comes back.
@@ -163,6 +193,9 @@ impl CopyOrder {
             }
         };
         self.certificates.insert(id, place);
+        if let Some(chain) = &mut self.chain {
+            chain.changes = chain.changes.followed_by(&change.chained(copied.record));
+        }
         (self.seq, self.running) = (seq, Some(change.running));
         Ok(record)
     }
@@ -176,7 +209,7 @@ impl CopyOrder {
     }
 
     fn patient(&mut self, copied: &CopiedPatient) -> Result<(), StoreError> {
-        let CopiedPatient { number, id, version, record } = *copied;
+        let CopiedPatient { number, id, version, record: bytes } = *copied;
         if number.checked_sub(1) != Some(self.patient_change) {
             let before = self.patient_change;
             return Err(StoreError::Damaged(format!("change {number} of patients stands behind change {before}")));
@@ -189,10 +222,13 @@ impl CopyOrder {
         if version.before() != before && (before.is_some() || !self.goes_on) {
             return Err(StoreError::Damaged(format!("version {version} of Patient/{id} is out of its place")));
         }
-        let record = PatientRecord::read(id, version, record)?;
+        let record = PatientRecord::read(id, version, bytes)?;
         record.facts()?;
         patients::resource(id, version, &record)?;
         self.patients.insert(id, version);
+        if let Some(chain) = &mut self.chain {
+            chain.patients = chain.patients.followed_by(&PatientLogEntry { number, id, version }.chained(bytes));
+        }
         self.patient_change = number;
         Ok(())
     }

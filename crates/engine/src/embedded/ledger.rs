@@ -2,8 +2,8 @@
 
 use super::Engine;
 use super::store::record::VersionRecord;
-use super::store::{self, ChangeKind, ChangeRow, StoreError, StoreReader, copy};
-use crate::{CommittedChange, KeptTime, LogPiece, StoreMoment, StoredVersion};
+use super::store::{self, StoreError, StoreReader, copy};
+use crate::{CommittedChange, KeptTime, LogPiece, StoreChain, StoreMoment, StoredVersion};
 use certificate::{Seq, Version};
 
 /// All changes of an engine's store in the order they were made.
@@ -72,8 +72,8 @@ impl Ledger<'_> {
                 epoch: reader.meta_text("epoch")?,
                 names: names.collect::<Result<_, StoreError>>()?,
                 until: position.seq,
-                last_change: named(reader, position.seq)?,
                 patients_until: reader.last_patient_change()?,
+                chain: reader.chain()?,
                 next_id: position.next_id.get(),
                 next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
                 dictionaries: reader.dictionaries()?,
@@ -89,12 +89,31 @@ impl Ledger<'_> {
         })
     }
 
-    /// Which change has a number, as [`StoreMoment::last_change`] tells it.
+    /// How far the chains went at a change and at a change of patients; none where the store has not come so far.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn change_named(&self, seq: Seq) -> Result<Option<String>, StoreError> {
-        self.0.reading(|reader| named(reader, seq))
+    pub fn chain_at(&self, change: Seq, patient_change: u64) -> Result<Option<StoreChain>, StoreError> {
+        self.0.reading(|reader| {
+            let Some(origin) = reader.change_hash(Seq(0))? else { return Ok(None) };
+            let Some(changes) = reader.change_hash(change)? else { return Ok(None) };
+            let patients = match patient_change.checked_sub(1) {
+                None => Some(origin),
+                Some(before) => reader.patient_changes(before, 1)?.pop().map(|(_, hash)| hash),
+            };
+            Ok(patients.map(|patients| StoreChain { origin, changes, patients }))
+        })
+    }
+
+    /// Number and hash of the last change, and of the last version of a patient.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn head(&self) -> Result<(Seq, u64, StoreChain), StoreError> {
+        self.0.reading(|reader| {
+            let last = reader.last_change()?.map_or(Seq(0), |change| change.seq);
+            Ok((last, reader.last_patient_change()?, reader.chain()?))
+        })
     }
 
     /// Copies changes after one and up to another, as many as a piece holds; none when there is nothing between the two.
@@ -109,17 +128,4 @@ impl Ledger<'_> {
     pub fn copy_patients(&self, after: u64, until: u64) -> Result<LogPiece, StoreError> {
         self.0.shared.heed(copy::patients(&self.0.shared.store, after, until))
     }
-}
-
-/// Which change has a number, as [`StoreMoment::last_change`] tells it.
-fn named(reader: &StoreReader, seq: Seq) -> Result<Option<String>, StoreError> {
-    let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
-    let found = reader.changes_after(Seq(before), 1)?.pop().filter(|change| change.seq == seq);
-    Ok(found.map(|ChangeRow { id, what, milliseconds, running, .. }| {
-        let what = match what {
-            ChangeKind::Version(version) => format!("version-{version}"),
-            ChangeKind::Consent(number) => format!("consent-{number}"),
-        };
-        format!("{id}/{what}/{milliseconds}/{running}")
-    }))
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::links::PatientLinks;
 use super::store::StoreError;
+use super::store::patient::change::PatientLogEntry;
 use super::store::patient::record::PatientRecord;
 use super::{Engine, EngineShared};
 use crate::{PatientFacts, PatientLine, StoredPatient};
@@ -101,7 +102,8 @@ impl Patients<'_> {
     /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
     /// are numbered from 1 without gaps, apart from changes of certificates.
     pub fn changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
-        self.0.reading(|reader| reader.patient_changes(after, max))
+        let changes = self.0.reading(|reader| reader.patient_changes(after, max))?;
+        Ok(changes.into_iter().map(|(PatientLogEntry { number, id, version }, _)| (number, id, version)).collect())
     }
 
     /// Number of the newest change of patients; 0 while there is none.

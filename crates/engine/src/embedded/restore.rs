@@ -46,7 +46,7 @@ impl StoreRestore {
     /// # Errors
     /// The folder cannot be written, or a dictionary cannot be used.
     pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
-        let Beginning { store: uuid, names, dictionaries, to } = beginning;
+        let Beginning { store: uuid, names, origin, dictionaries, to } = beginning;
         // Nothing is to be repaired quickly here: a restore that was cut begins anew.
         let options = store::StoreOptions {
             cache_bytes,
@@ -60,14 +60,14 @@ impl StoreRestore {
             return Err(StoreError::Damaged("there is a store already".into()));
         }
         let epoch = uuid::Uuid::new_v4().to_string();
-        store.become_copy(&uuid, &epoch, &dictionaries)?;
+        store.become_copy(&uuid, &epoch, origin, &dictionaries)?;
         let progress = RestoreProgress { position: opened.position, classes: Arc::default(), own: i64::MIN };
         Ok(StoreRestore {
             store,
             to,
             epoch,
             progress,
-            order: CopyOrder::behind(Seq(0), 0),
+            order: CopyOrder::behind(Seq(0), 0, None),
             patients_stamp: i64::MIN,
             next_patient_id: 1,
             raw: Vec::new(),
@@ -252,7 +252,7 @@ impl PieceRestore<'_, '_, '_> {
         self.leaves(Some(row.clone()))?;
         lay(&mut row, record.consent);
         self.enters(row)?;
-        self.batch.insert_consent(change, record)
+        self.batch.insert_consent(change, record).map(drop)
     }
 
     /// The row of the newest version of a certificate, with the consent that holds.

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::store::body::{self, Dictionary};
+use super::store::change::{CHANGE_BYTES, LOGGED_BYTES};
 use super::store::pages::{Leaf, PageWidths, Pages, UnreadablePage, WalkEvent};
 use super::store::record::VersionRecord;
 use super::store::row::read_row;
@@ -21,8 +22,9 @@ use fhir::json;
 
 /// Leaves of `version`: id and number to a record.
 const VERSIONS: PageWidths = PageWidths { key: Some(12), value: None };
-/// Leaves of `change`: number to a row.
-const CHANGES: PageWidths = PageWidths { key: Some(8), value: Some(29) };
+/// Leaves of the log of changes: number to a row. The second are those of the format before, without hashes.
+const CHANGES: [PageWidths; 2] =
+    [PageWidths { key: Some(8), value: Some(LOGGED_BYTES) }, PageWidths { key: Some(8), value: Some(CHANGE_BYTES) }];
 
 /// The versions that can be read, and what is lost.
 pub struct Salvage {
@@ -186,7 +188,9 @@ impl Salvage {
                 *journal_start = journal_start.take().or(start.map(|(_, start)| start.to_vec()));
             });
             let changes = &mut self.changes;
-            let knows_changes = walk("change", &mut |_, leaf| take_changes(changes, &leaf));
+            // A store of the format before had them under another name, without their hashes.
+            let name = if tables.contains_key("log") { "log" } else { "change" };
+            let knows_changes = walk(name, &mut |_, leaf| take_changes(changes, &leaf));
             let closed = &mut self.report.closed;
             walk("consent_closed", &mut |_, leaf| {
                 for (id, bits) in leaf.rows() {
@@ -213,7 +217,7 @@ impl Salvage {
                 self.found.extend(version_at(place, key, record, true));
                 self.journaled.push(record.to_vec());
             }
-            ("change", Some(row)) => take_change(&mut self.changes, key, row),
+            ("log", Some(row)) => take_change(&mut self.changes, key, row),
             ("consent_closed", bits) => {
                 let Ok(id) = key.try_into().map(u64::from_le_bytes) else { return };
                 let consent = bits.and_then(|bits| Consent::from_bits(*bits.first()?));
@@ -248,13 +252,15 @@ impl Salvage {
     /// taken only when every row of it is a change that this store can have made.
     fn scan_changes(&mut self) {
         let mut runs: Vec<Vec<ChangeRow>> = Vec::new();
-        self.pages.scan(CHANGES, &mut |_, leaf| runs.extend(run_of_changes(leaf)));
+        for widths in CHANGES {
+            self.pages.scan(widths, &mut |_, leaf| runs.extend(run_of_changes(leaf)));
+        }
         runs.sort_unstable_by_key(|run| run[0].seq);
         let known = self.changes.keys().copied().chain(self.found.iter().map(|found| found.seq));
         let mut newest = known.max().unwrap_or(0);
         for run in runs {
             // What lies between two runs was on pages that are lost. More than the file could hold was never there.
-            if run[0].seq.0.saturating_sub(newest) > self.pages.rows_max(CHANGES) {
+            if run[0].seq.0.saturating_sub(newest) > self.pages.rows_max(CHANGES[1]) {
                 break;
             }
             newest = run.last().map_or(newest, |last| newest.max(last.seq.0));
@@ -316,7 +322,7 @@ impl Salvage {
         let confirmed = self.found.iter().filter(is_confirmed).map(|found| found.seq);
         let newest = self.changes.keys().copied().chain(confirmed).max().unwrap_or(0);
         // A number that nothing confirms may be damaged: more than the file has room for was never there.
-        let room = self.pages.rows_max(CHANGES);
+        let room = self.pages.rows_max(CHANGES[1]);
         for (id, numbers) in &numbers {
             let gaps = gaps(numbers.iter().map(|number| u64::from(*number)).take_while(|number| *number <= room));
             for (first, last) in gaps {
@@ -453,7 +459,7 @@ fn take_changes(changes: &mut HashMap<u64, ChangeRow>, leaf: &Leaf) {
 }
 
 fn take_change(changes: &mut HashMap<u64, ChangeRow>, seq: &[u8], row: &[u8]) {
-    if let (Ok(seq), Ok(row)) = (seq.try_into().map(u64::from_le_bytes), row.try_into())
+    if let (Ok(seq), Some(row)) = (seq.try_into().map(u64::from_le_bytes), row.first_chunk())
         && let Ok(change) = ChangeRow::read(seq, row)
     {
         changes.entry(seq).or_insert(change);
@@ -462,9 +468,8 @@ fn take_change(changes: &mut HashMap<u64, ChangeRow>, seq: &[u8], row: &[u8]) {
 
 /// All rows of a leaf as changes: numbered without gaps, with the counts of versions that follow from each other. None where a row is not.
 fn run_of_changes(leaf: &Leaf) -> Option<Vec<ChangeRow>> {
-    let read = |(seq, row): (&[u8], &[u8])| {
-        ChangeRow::read(u64::from_le_bytes(seq.try_into().ok()?), row.try_into().ok()?).ok()
-    };
+    let read =
+        |(seq, row): (&[u8], &[u8])| ChangeRow::read(u64::from_le_bytes(seq.try_into().ok()?), row.first_chunk()?).ok();
     let run: Vec<ChangeRow> = leaf.rows().map(read).collect::<Option<_>>()?;
     let follows = run.windows(2).all(|two| {
         two[0].seq.0.checked_add(1) == Some(two[1].seq.0)
@@ -491,7 +496,7 @@ mod tests {
         let mut bytes = vec![1, 0, changes.len() as u8, 0];
         changes.iter().for_each(|change| bytes.extend(change.seq.0.to_le_bytes()));
         changes.iter().for_each(|change| bytes.extend(change.write()));
-        run_of_changes(&Leaf::read(&bytes, CHANGES).unwrap())
+        run_of_changes(&Leaf::read(&bytes, CHANGES[1]).unwrap())
     }
 
     #[test]

@@ -119,10 +119,10 @@ impl Engine {
         let reader = self.shared.store.reader()?;
         let position = reader.position()?;
         let start = Start {
-            seq: found.readable("change", reader.last_change())?.flatten().map_or(position.seq, |change| change.seq),
+            seq: found.readable("log", reader.last_change())?.flatten().map_or(position.seq, |change| change.seq),
             patient_change: found.readable("patient", reader.last_patient_change())?.unwrap_or_default(),
             counters: found.readable("meta", reader.counters())?.unwrap_or_default(),
-            times: found.readable("change", reader.time_count())?.unwrap_or_default(),
+            times: found.readable("log", reader.time_count())?.unwrap_or_default(),
             versions: found.readable("version", reader.record_count(Records::Version))?.unwrap_or_default(),
             position,
             resets: reader.clock_resets().unwrap_or_default(),
@@ -137,7 +137,7 @@ impl Engine {
         if let Some(indexed) = &indexed {
             indexed.finish(&mut check.found);
         }
-        check.part("change", Check::changes)?;
+        check.part("log", Check::changes)?;
         check.part("consent", Check::consents)?;
         check.part("patient", Check::patients)?;
         check.clock();

@@ -56,6 +56,7 @@ fn said(row: &Row) -> Option<VersionSubject> {
 
 fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange, StoreError> {
     let ChangeRow { seq, id, .. } = change;
+    let hash = reader.change_hash(seq)?.ok_or_else(|| StoreError::Damaged(format!("change {seq} is missing")))?;
     match change.what {
         ChangeKind::Version(version) => {
             let found = reader.version(id, version, |bytes| -> Result<_, StoreError> {
@@ -75,7 +76,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
                 }
             };
             let (at, consent) = (stamp.milliseconds, None);
-            Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
+            Ok(CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from })
         }
         ChangeKind::Consent(number) => {
             let (version, consent, stamp, who) = reader.consent_change(id, number, |record| {
@@ -87,7 +88,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
                 ChangePatients::of(shared.patient_of(reader, id, version)?, None);
             let (action, consent) = (ChangeAction::Consent, Some(consent));
             let at = stamp.milliseconds;
-            Ok(CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from })
+            Ok(CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from })
         }
     }
 }

@@ -5,12 +5,13 @@ use std::ops::Bound;
 use redb::{Key, TableDefinition, TableHandle, Value};
 
 use super::ascending::Ascending;
-use super::change::ChangeRow;
+use super::change::{ChangeRow, hash_of};
 use super::consent::{CLOSED, CONSENT};
 use super::log::ReadOnlyTable;
 use super::patient::{BORN, BornRow, FORMER, IDENTIFIER, LINK, PATIENT};
 use super::position::{StorePosition, position_at};
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, META, StoreError, StoreReader, TIME, VERSION};
+use super::{CLASS, COUNTER, DICTIONARY, LOG, META, StoreError, StoreReader, TIME, VERSION};
+use crate::EntryHash;
 
 /// A table of `(id, number)` to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl PatientIdentifiers {
 }
 
 /// Number of a change, and the change as far as it can be read.
-type BareChange = (u64, Result<ChangeRow, StoreError>);
+type BareChange = (u64, Result<ChangeRow, StoreError>, EntryHash);
 
 impl StoreReader {
     fn found<K: Key + 'static, V: Value + 'static>(
@@ -101,13 +102,13 @@ impl StoreReader {
 
     /// Changes behind a number, at most `max`, each as far as it can be read.
     pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, StoreError> {
-        let Some(table) = self.found(CHANGE)? else { return Ok(Vec::new()) };
+        let Some(table) = self.found(LOG)? else { return Ok(Vec::new()) };
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
-        let mut ascending = Ascending { table: CHANGE.name(), last: after };
+        let mut ascending = Ascending { table: LOG.name(), last: after };
         rows.map(|row| {
             let (seq, bytes) = row?;
             ascending.next(&seq.value())?;
-            Ok((seq.value(), ChangeRow::read(seq.value(), bytes.value())))
+            Ok((seq.value(), ChangeRow::of_log(seq.value(), bytes.value()), hash_of(bytes.value())))
         })
         .collect()
     }

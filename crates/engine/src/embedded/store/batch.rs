@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
+use super::chain;
+use super::change::{ChangeKind, ChangeRow, LOGGED_BYTES, hash_of};
 use super::log::{WriteTransaction, WrittenTable};
 use super::newest::newest;
-use super::{CHANGE, CLASS, COUNTER, META, StoreError, TIME, VERSION, record};
+use super::{CLASS, COUNTER, LOG, META, StoreError, TIME, VERSION, record};
 use super::{consent, list, patient};
-use crate::{ListChange, PatientWrite};
+use crate::{EntryHash, ListChange, PatientWrite};
 use certificate::{Consent, Id, Seq, Stamp, Version};
 
 /// The open write transaction.
@@ -18,9 +19,11 @@ use certificate::{Consent, Id, Seq, Stamp, Version};
 pub struct Batch<'t> {
     transaction: &'t WriteTransaction,
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
-    changes: WrittenTable<'t, u64, &'static [u8; CHANGE_BYTES]>,
+    log: WrittenTable<'t, u64, &'static [u8; LOGGED_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
-    new_changes: Vec<ChangeRow>,
+    new_changes: Vec<(u64, [u8; LOGGED_BYTES])>,
+    /// Hash of the last change.
+    head: EntryHash,
     /// By how much the numbers of current certificates of classes move.
     moved: BTreeMap<u32, i64>,
     has_consent: &'t AtomicBool,
@@ -30,12 +33,16 @@ pub struct Batch<'t> {
 
 impl<'t> Batch<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, StoreError> {
+        let log = transaction.open_table(LOG)?;
+        let last = log.last()?.map(|(_, row)| hash_of(row.value()));
+        let head = last.map_or_else(|| chain::written_origin(transaction), Ok)?;
         Ok(Batch {
             versions: transaction.open_table(VERSION)?,
-            changes: transaction.open_table(CHANGE)?,
+            log,
             transaction,
             new_versions: BTreeMap::new(),
             new_changes: Vec::new(),
+            head,
             moved: BTreeMap::new(),
             has_consent,
             consents: None,
@@ -63,22 +70,30 @@ impl<'t> Batch<'t> {
         }
     }
 
-    /// Stores a version and its change.
-    pub fn insert(&mut self, change: ChangeRow, draft: &record::RecordDraft, stamp: Stamp) {
+    /// Stores a version and its change, whose hash comes back.
+    pub fn insert(&mut self, change: ChangeRow, draft: &record::RecordDraft, stamp: Stamp) -> EntryHash {
         let version = change.version().expect("a draft becomes a version");
         let mut record = Vec::new();
         draft.write(change.seq, stamp, &mut record);
+        let hash = self.log(change, &record);
         let replaced = self.new_versions.insert((change.id.get(), version.get()), record);
         assert!(replaced.is_none(), "a version is written once");
-        self.new_changes.push(change);
+        hash
+    }
+
+    /// Puts a change into the log, chained to the one before.
+    fn log(&mut self, change: ChangeRow, record: &[u8]) -> EntryHash {
+        self.head = self.head.followed_by(&change.chained(record));
+        self.new_changes.push((change.seq.0, change.logged(self.head)));
+        self.head
     }
 
     /// Stores a version that was copied from another store, and its change.
     pub fn insert_copied(&mut self, change: ChangeRow, record: &[u8]) {
         let version = change.version().expect("a change of consent is inserted as one");
+        self.log(change, record);
         let replaced = self.new_versions.insert((change.id.get(), version.get()), record.to_vec());
         assert!(replaced.is_none(), "a version is written once");
-        self.new_changes.push(change);
     }
 
     pub(super) fn transaction(&self) -> &'t WriteTransaction {
@@ -100,17 +115,17 @@ impl<'t> Batch<'t> {
         Ok(next.expect("four thousand million changes of one consent are never reached"))
     }
 
-    /// Stores a change of consent.
+    /// Stores a change of consent. Its hash comes back.
     pub fn insert_consent(
         &mut self,
         change: ChangeRow,
         record: &consent::record::StoredConsent,
-    ) -> Result<(), StoreError> {
+    ) -> Result<EntryHash, StoreError> {
         let ChangeKind::Consent(number) = change.what else { unreachable!("a version has a draft") };
         self.has_consent.store(true, Ordering::Release);
-        self.consents()?.insert(change.id, number, record.consent, &record.write())?;
-        self.new_changes.push(change);
-        Ok(())
+        let bytes = record.write();
+        self.consents()?.insert(change.id, number, record.consent, &bytes)?;
+        Ok(self.log(change, &bytes))
     }
 
     fn consents(&mut self) -> Result<&mut consent::WrittenConsentTables<'t>, StoreError> {
@@ -141,9 +156,8 @@ impl<'t> Batch<'t> {
             }
         }
         self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
-        let changes = std::mem::take(&mut self.new_changes);
-        let rows: Vec<_> = changes.into_iter().map(|change| (change.seq.0, change.write())).collect();
-        self.changes.append(rows.iter().map(|(seq, row)| (*seq, row)))
+        let rows = std::mem::take(&mut self.new_changes);
+        self.log.append(rows.iter().map(|(seq, row)| (*seq, row)))
     }
 
     /// Stores a class under its number.
@@ -181,9 +195,9 @@ impl<'t> Batch<'t> {
         let mut times = self.transaction.open_table(TIME)?;
         let mut meta = self.transaction.open_table(META)?;
         meta.insert("unordered", 1u64.to_le_bytes().as_slice())?;
-        for row in self.changes.range(..before.0)? {
+        for row in self.log.range(..before.0)? {
             let (seq, bytes) = row?;
-            let earlier = ChangeRow::read(seq.value(), bytes.value())?;
+            let earlier = ChangeRow::of_log(seq.value(), bytes.value())?;
             if earlier.version().is_some() {
                 times.insert((earlier.milliseconds, earlier.seq.0), ())?;
             }

@@ -1,9 +1,10 @@
 //! The log of changes: every version and every change of consent that the store took, numbered.
 
 use super::StoreError;
+use crate::chain::{ChainedEntry, ENTRY_HASH_BYTES, EntryHash, EntryLog};
 use certificate::{Id, Seq, Version};
 
-/// One row of `change`: what happened, to which certificate, when, and how many versions the store had then.
+/// One row of the log: what happened, to which certificate, when, and how many versions the store had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeRow {
     /// Number of this change, over all certificates.
@@ -27,8 +28,10 @@ pub enum ChangeKind {
     Consent(u32),
 }
 
-/// Bytes of a stored change: kind, id, version or number of the consent, time, running count; little-endian.
+/// Bytes of a change as it is written: kind, id, version or number of the consent, time, running count; little-endian.
 pub const CHANGE_BYTES: usize = 29;
+/// Bytes of a row of the log: a change, then its hash.
+pub const LOGGED_BYTES: usize = CHANGE_BYTES + ENTRY_HASH_BYTES;
 const KIND_VERSION: u8 = 1;
 const KIND_CONSENT: u8 = 2;
 
@@ -41,12 +44,28 @@ impl ChangeRow {
         }
     }
 
-    /// The stored form, without `seq`, which is the key of the row.
+    /// The row of the log.
+    pub fn logged(self, hash: EntryHash) -> [u8; LOGGED_BYTES] {
+        let mut out = [0; LOGGED_BYTES];
+        out[..CHANGE_BYTES].copy_from_slice(&self.write());
+        out[CHANGE_BYTES..].copy_from_slice(hash.bytes());
+        out
+    }
+
+    /// Reads a row of the log, as [`read`](Self::read) does.
+    pub fn of_log(seq: u64, bytes: &[u8; LOGGED_BYTES]) -> Result<ChangeRow, StoreError> {
+        ChangeRow::read(seq, bytes.first_chunk().expect("a row begins with a change"))
+    }
+
+    /// The change as the chain has it.
+    pub fn chained<'r>(&self, record: &'r [u8]) -> ChainedEntry<'r> {
+        let (kind, number) = self.what.parts();
+        ChainedEntry { log: EntryLog::Changes, number: self.seq.0, what: (kind, self.id.get(), number), record }
+    }
+
+    /// The change without `seq`, which is the key of its row.
     pub fn write(self) -> [u8; CHANGE_BYTES] {
-        let (kind, number) = match self.what {
-            ChangeKind::Version(version) => (KIND_VERSION, version.get()),
-            ChangeKind::Consent(number) => (KIND_CONSENT, number),
-        };
+        let (kind, number) = self.what.parts();
         let mut out = [0; CHANGE_BYTES];
         out[0] = kind;
         out[1..9].copy_from_slice(&self.id.get().to_le_bytes());
@@ -56,7 +75,7 @@ impl ChangeRow {
         out
     }
 
-    /// Reads the row that has the key `seq`; fails with `Damaged` on an unknown kind or a number or id of 0.
+    /// Reads the change that has the key `seq`; fails with `Damaged` on an unknown kind or a number or id of 0.
     pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<ChangeRow, StoreError> {
         let damaged = || StoreError::Damaged(format!("change {seq} is not readable"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));
@@ -75,6 +94,21 @@ impl ChangeRow {
             running: long(21),
         })
     }
+}
+
+impl ChangeKind {
+    /// Number of the kind, and of the version or of the change of consent.
+    fn parts(self) -> (u8, u32) {
+        match self {
+            ChangeKind::Version(version) => (KIND_VERSION, version.get()),
+            ChangeKind::Consent(number) => (KIND_CONSENT, number),
+        }
+    }
+}
+
+/// The hash in a row of the log.
+pub fn hash_of(bytes: &[u8; LOGGED_BYTES]) -> EntryHash {
+    EntryHash::from_bytes(*bytes.last_chunk().expect("a row ends with a hash"))
 }
 
 #[cfg(test)]

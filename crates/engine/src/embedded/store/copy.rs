@@ -1,7 +1,7 @@
 //! Rows as they are copied: out of the logs in pieces, and back with everything that is kept beside them derived again.
 //!
 //! ```text
-//! certificates  seq u64 | row of `change`, 29 bytes | bytes of the record u32 | record of the version or of the consent
+//! certificates  seq u64 | change, 29 bytes, without its hash | bytes of the record u32 | record of the version or of the consent
 //! patients      number u64 | id u64 | version u32 | bytes of the record u32 | record
 //! ```
 //!
@@ -10,12 +10,14 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use super::chain::CHAIN_ORIGIN;
 use super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use super::opening::{PURPOSE, purpose_of};
 use super::patient::CopiedPatient;
+use super::patient::change::PatientLogEntry;
 use super::{Batch, DICTIONARY, META, Store, StoreError, StoreReader, body, patient};
 use crate::limits::COPY_PIECE_BYTES;
-use crate::{FolderPurpose, LogPiece};
+use crate::{EntryHash, FolderPurpose, LogPiece};
 use certificate::{Id, Version};
 
 /// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
@@ -110,7 +112,8 @@ pub fn patients(store: &Store, after: u64, until: u64) -> Result<LogPiece, Store
     let mut filling = Filling::new(after);
     while filling.piece.last < until && !filling.is_full() {
         let before = filling.piece.rows;
-        for (number, id, version) in reader.patient_changes(filling.piece.last, ROWS_AT_ONCE)? {
+        for (entry, _) in reader.patient_changes(filling.piece.last, ROWS_AT_ONCE)? {
+            let PatientLogEntry { number, id, version } = entry;
             if number > until || filling.piece.bytes.len() >= COPY_PIECE_BYTES {
                 break;
             }
@@ -219,7 +222,13 @@ impl StoreReader {
 
 impl Store {
     /// Makes a store that was just made the copy of another: its name, an epoch of its own, the dictionaries of its records.
-    pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
+    pub fn become_copy(
+        &self,
+        store: &str,
+        epoch: &str,
+        origin: EntryHash,
+        dictionaries: &[(u8, Vec<u8>)],
+    ) -> Result<(), StoreError> {
         {
             let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
             let transaction = guard.as_ref().ok_or(StoreError::Reopening)?.begin_write()?;
@@ -227,6 +236,7 @@ impl Store {
                 let mut meta = transaction.open_table(META)?;
                 meta.insert("store", store.as_bytes())?;
                 meta.insert("epoch", epoch.as_bytes())?;
+                meta.insert(CHAIN_ORIGIN, origin.bytes().as_slice())?;
                 let mut table = transaction.open_table(DICTIONARY)?;
                 table.clear()?;
                 for (number, content) in dictionaries {

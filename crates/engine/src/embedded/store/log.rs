@@ -260,11 +260,15 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Takes a whole table out of a file.
-    #[cfg(test)]
-    pub fn delete_table<K: Key + 'static, V: Value + 'static>(&self, definition: TableDefinition<'static, K, V>) {
-        let WriteTransaction::Redb(writing) = self else { unreachable!("it was opened as a file") };
-        writing.transaction.delete_table(definition).unwrap();
+    /// Takes a whole table out of a file, where it is there. No journal is beside it yet: it could not tell of it.
+    pub fn delete_table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<(), StoreError> {
+        let WriteTransaction::Redb(RedbWriting { transaction, journal: None }) = self else {
+            unreachable!("only a migration does so, before the journal goes on")
+        };
+        guarded(definition.name(), || Ok(transaction.delete_table(definition)?)).map(drop)
     }
 
     /// A table, made where it is absent.

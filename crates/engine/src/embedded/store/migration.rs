@@ -5,10 +5,9 @@
 //! commit on `meta` says the new format, so that an earlier release refuses what is half done, and `migration` says which step is not
 //! finished yet.
 
+mod chained;
 mod copy;
-mod counters;
 mod former;
-mod patient_log;
 #[cfg(test)]
 pub mod tests;
 mod walk;
@@ -26,10 +25,14 @@ const MIGRATION_CHUNK_ROWS: usize = 10_000;
 /// One step. The last of its commits is made by whoever runs it.
 type MigrationStep = fn(&MigrationWalk) -> Result<(), StoreError>;
 
-/// The steps in their order: the first leads from format 1 to 2.
-const STEPS: &[MigrationStep] = &[from_1, former::fill];
+/// The first format that a release had.
+const FIRST_FORMAT: u32 = 2;
 
-const _: () = assert!(STEPS.len() + 1 == FORMAT as usize, "every format but the first is reached by a step");
+/// The steps in their order: the first leads from the first format to the next.
+const STEPS: &[MigrationStep] = &[from_2];
+
+const _: () =
+    assert!(STEPS.len() + FIRST_FORMAT as usize == FORMAT as usize, "every later format is reached by a step");
 
 /// Name in `meta` of the format whose step is not finished.
 const UNFINISHED: &str = "migration";
@@ -59,7 +62,7 @@ fn walked(walk: &MigrationWalk, path: Option<&Path>, cache_bytes: usize) -> Resu
     };
     for step in from..FORMAT {
         event!(STORE_MIGRATES, from = step, to = step + 1);
-        STEPS[step as usize - 1](walk)?;
+        STEPS[(step - FIRST_FORMAT) as usize](walk)?;
         let next = step + 1;
         walk.commit(|transaction| say(transaction, FORMAT, (next < FORMAT).then_some(next)))?;
     }
@@ -77,6 +80,11 @@ fn formats(log: &Log) -> Result<(u32, Option<u32>), StoreError> {
         number.map(Some).ok_or_else(|| StoreError::Damaged(format!("'{name}' is no number of a format")))
     };
     let format = number("format")?.ok_or_else(|| StoreError::Damaged("its format number is missing".into()))?;
+    if format < FIRST_FORMAT {
+        return Err(StoreError::Migration(format!(
+            "it has format {format}, which no release had; this release reads formats from {FIRST_FORMAT} to {FORMAT}"
+        )));
+    }
     if format > FORMAT {
         return Err(StoreError::Newer(format!("it has format {format}, this release reads formats up to {FORMAT}")));
     }
@@ -98,8 +106,8 @@ fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> 
     Ok(())
 }
 
-/// Format 2 has the log of patients, and always the counters: stores made before there were any have none.
-fn from_1(walk: &MigrationWalk) -> Result<(), StoreError> {
-    counters::count(walk)?;
-    patient_log::fill(walk)
+/// Format 3 has the identifiers that patients had before, and chains its logs.
+fn from_2(walk: &MigrationWalk) -> Result<(), StoreError> {
+    former::fill(walk)?;
+    chained::fill(walk)
 }

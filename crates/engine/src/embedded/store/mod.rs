@@ -8,6 +8,7 @@ pub mod backend;
 mod bare;
 mod batch;
 pub mod body;
+mod chain;
 pub mod change;
 pub mod consent;
 pub mod copy;
@@ -71,7 +72,7 @@ pub use reader::{StoreReader, StoredVersionPage};
 pub use restoring::{RESTORING, is_restoring};
 pub use stamps::{LATEST_STAMP, LatestStamp};
 pub use tables::FORMAT;
-use tables::{CHANGE, CLASS, COUNTER, DICTIONARY, META, TERMINOLOGY, TIME, VERSION};
+use tables::{CLASS, COUNTER, DICTIONARY, LOG, META, TERMINOLOGY, TIME, VERSION};
 
 /// The longest pause between two tries to open the store again after a failure, in seconds.
 const STORE_REOPEN_PAUSE_SECONDS: u64 = 5;

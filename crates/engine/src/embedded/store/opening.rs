@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
+use super::chain::CHAIN_ORIGIN;
 use super::log::{Log, ReadOnlyTable};
 use super::medium::{OpenMode, StoreMedium};
 use super::position::{StorePosition, position, stored_classes, stored_counters};
-use super::{
-    CHANGE, CLASS, COUNTER, DICTIONARY, FORMAT, META, StoreError, StoreOptions, TIME, VERSION, body, migration,
-};
-use crate::{FolderNames, FolderPurpose};
+use super::{CLASS, COUNTER, DICTIONARY, FORMAT, LOG, META, StoreError, StoreOptions, TIME, VERSION, body, migration};
+use crate::{EntryHash, FolderNames, FolderPurpose};
 use certificate::Id;
 
 /// What the store knows of itself when it is opened.
@@ -79,7 +78,7 @@ fn make(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
     let transaction = log.begin_write()?;
     {
         transaction.open_table(VERSION)?;
-        transaction.open_table(CHANGE)?;
+        transaction.open_table(LOG)?;
         transaction.open_table(TIME)?;
         transaction.open_table(CLASS)?;
         transaction.open_table(COUNTER)?;
@@ -88,8 +87,10 @@ fn make(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
         let mut seal_key = [0; 32];
         aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| StoreError::Io("no random numbers".into()))?;
         meta.insert("format", FORMAT.to_le_bytes().as_slice())?;
-        meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes())?;
-        meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes())?;
+        let (store, epoch) = (uuid::Uuid::new_v4().to_string(), uuid::Uuid::new_v4().to_string());
+        meta.insert("store", store.as_bytes())?;
+        meta.insert("epoch", epoch.as_bytes())?;
+        meta.insert(CHAIN_ORIGIN, EntryHash::origin(&store, &epoch).bytes().as_slice())?;
         meta.insert("seal-key", seal_key.as_slice())?;
         meta.insert("next-id", Id::FIRST.get().to_le_bytes().as_slice())?;
         for (name, value) in &names.0 {

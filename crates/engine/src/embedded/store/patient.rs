@@ -16,7 +16,7 @@ use super::{META, MayBeOpen, StoreError, opened};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, ID_MAX};
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
-use change::PatientChangeTable;
+use change::PatientLogTable;
 pub use copied::{Copied, CopiedPatient, insert_copied};
 use record::PatientRecord;
 
@@ -78,7 +78,7 @@ struct WrittenPatientTables<'t> {
     former: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
     born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
     links: WrittenTable<'t, u64, &'static [u8]>,
-    log: PatientChangeTable<'t>,
+    log: PatientLogTable<'t>,
     next_id: u64,
     links_changed: Vec<(Id, Vec<Id>)>,
 }
@@ -91,7 +91,7 @@ impl<'t> WrittenPatientTables<'t> {
             former: transaction.open_table(FORMER)?,
             born: transaction.open_table(BORN)?,
             links: transaction.open_table(LINK)?,
-            log: PatientChangeTable::open(transaction)?,
+            log: PatientLogTable::open(transaction)?,
             next_id,
             links_changed: Vec::new(),
         })
@@ -127,7 +127,7 @@ impl<'t> WrittenPatientTables<'t> {
         let stamp = stamp();
         let record = record::write(&write.facts, stamp, &write.tail);
         self.versions.insert((id.get(), version.get()), record.as_slice())?;
-        self.log.push(id, version)?;
+        self.log.push(id, version, &record)?;
         self.remember(id, &write.facts, stamp)?;
         if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
             self.links_changed.push((id, write.facts.links.clone()));

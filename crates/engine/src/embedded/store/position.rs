@@ -4,7 +4,7 @@ use super::change::ChangeRow;
 use super::error::StoreError;
 use super::log::{Log, ReadTransaction};
 use super::stamps::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
-use super::tables::{CHANGE, CLASS, COUNTER, META, VERSION};
+use super::tables::{CLASS, COUNTER, LOG, META, VERSION};
 use crate::ClockReset;
 use certificate::{Id, Seq};
 
@@ -71,9 +71,9 @@ pub(super) fn position_at(transaction: &ReadTransaction) -> Result<StorePosition
         let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
         number.transpose().map_err(|_| StoreError::Damaged(format!("'{key}' is no number")))
     };
-    let changes = transaction.open_table(CHANGE)?;
+    let changes = transaction.open_table(LOG)?;
     let last = changes.last()?;
-    let last = last.map(|(seq, change)| ChangeRow::read(seq.value(), change.value())).transpose()?;
+    let last = last.map(|(seq, change)| ChangeRow::of_log(seq.value(), change.value())).transpose()?;
     let versions = transaction.open_table(VERSION)?;
     let past_newest = match versions.last()? {
         Some((key, _)) => key.value().0.saturating_add(1),

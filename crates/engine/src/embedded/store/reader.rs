@@ -6,13 +6,15 @@ use std::sync::{Arc, OnceLock};
 use redb::{TableDefinition, TableHandle, Value};
 
 use super::ascending::Ascending;
-use super::change::{CHANGE_BYTES, ChangeRow};
+use super::chain::{CHAIN_ORIGIN, origin};
+use super::change::{ChangeRow, LOGGED_BYTES, hash_of};
 use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
 use super::newest::{newest, version_of};
 use super::pages::Pages;
-use super::{CHANGE, DICTIONARY, META, StoreError, TIME, VERSION, consent, list, patient};
-use crate::{PatientLine, StoredList};
+use super::{DICTIONARY, LOG, META, StoreError, TIME, VERSION, consent, list, patient};
+use crate::{EntryHash, PatientLine, StoreChain, StoredList};
 use certificate::{Consent, Id, Seq, Version};
+use patient::change::PatientLogEntry;
 use patient::record::PatientRecord as Patient;
 
 /// One moment of the store.
@@ -21,7 +23,7 @@ pub struct StoreReader {
     pub(super) transaction: ReadTransaction,
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
-    changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
+    changes: OnceLock<ReadOnlyTable<u64, &'static [u8; LOGGED_BYTES]>>,
     patients: patient::PatientTables,
     /// None while everything is open.
     consents: Option<consent::ConsentTables>,
@@ -47,11 +49,11 @@ impl StoreReader {
         Ok(self.versions.get_or_init(|| versions))
     }
 
-    fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, StoreError> {
+    fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; LOGGED_BYTES]>, StoreError> {
         if let Some(changes) = self.changes.get() {
             return Ok(changes);
         }
-        let changes = self.transaction.open_table(CHANGE)?;
+        let changes = self.transaction.open_table(LOG)?;
         Ok(self.changes.get_or_init(|| changes))
     }
 
@@ -220,7 +222,7 @@ impl StoreReader {
     }
 
     /// Versions of patients made behind a change of patients, in their order, at most `max`.
-    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(PatientLogEntry, EntryHash)>, StoreError> {
         patient::change::after(&self.transaction, after, max)
     }
 
@@ -241,24 +243,40 @@ impl StoreReader {
 
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<ChangeRow>, StoreError> {
-        self.changes()?.get(seq.0)?.map(|bytes| ChangeRow::read(seq.0, bytes.value())).transpose()
+        self.changes()?.get(seq.0)?.map(|bytes| ChangeRow::of_log(seq.0, bytes.value())).transpose()
     }
 
     /// Changes after one, in their order, at most `max`.
     pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<ChangeRow>, StoreError> {
         let rows = self.changes()?.range(seq.0.saturating_add(1)..)?.take(max);
-        let mut ascending = Ascending { table: CHANGE.name(), last: seq.0 };
+        let mut ascending = Ascending { table: LOG.name(), last: seq.0 };
         rows.map(|row| {
             let (seq, bytes) = row?;
             ascending.next(&seq.value())?;
-            ChangeRow::read(seq.value(), bytes.value())
+            ChangeRow::of_log(seq.value(), bytes.value())
         })
         .collect()
     }
 
     /// The newest change.
     pub fn last_change(&self) -> Result<Option<ChangeRow>, StoreError> {
-        self.changes()?.last()?.map(|(seq, bytes)| ChangeRow::read(seq.value(), bytes.value())).transpose()
+        self.changes()?.last()?.map(|(seq, bytes)| ChangeRow::of_log(seq.value(), bytes.value())).transpose()
+    }
+
+    /// Hash of a change; of the origin for change 0.
+    pub fn change_hash(&self, seq: Seq) -> Result<Option<EntryHash>, StoreError> {
+        match seq {
+            Seq(0) => origin(self.meta(CHAIN_ORIGIN)?.as_deref()).map(Some),
+            Seq(seq) => Ok(self.changes()?.get(seq)?.map(|row| hash_of(row.value()))),
+        }
+    }
+
+    /// How far the chains go.
+    pub fn chain(&self) -> Result<StoreChain, StoreError> {
+        let origin = origin(self.meta(CHAIN_ORIGIN)?.as_deref())?;
+        let changes = self.changes()?.last()?.map_or(origin, |(_, row)| hash_of(row.value()));
+        let patients = patient::change::head(&self.transaction)?.unwrap_or(origin);
+        Ok(StoreChain { origin, changes, patients })
     }
 
     /// A value of `meta`.

@@ -8,9 +8,9 @@ use super::consent::{CLOSED, CONSENT};
 use super::error::StoreError;
 use super::journal::{JournalPlace, JournalStart, StoreJournal};
 use super::log::{JOURNAL, Log, RedoStep, WriteTransaction, guarded, steps};
-use super::patient::change::PATIENT_CHANGE;
+use super::patient::change::PATIENT_LOG;
 use super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
-use super::tables::{CHANGE, CLASS, COUNTER, DICTIONARY, FORMAT, META, TERMINOLOGY, TIME, VERSION};
+use super::tables::{CLASS, COUNTER, DICTIONARY, FORMAT, LOG, META, TERMINOLOGY, TIME, VERSION};
 use base::log::event;
 
 /// The first format of a store that has a journal.
@@ -72,7 +72,7 @@ fn apply(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<
             })*
         };
     }
-    of!(VERSION CHANGE TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_CHANGE IDENTIFIER
+    of!(VERSION LOG TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_LOG IDENTIFIER
         FORMER BORN LINK);
     Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
 }

@@ -2,10 +2,10 @@
 
 use redb::TableDefinition;
 
-use super::change::CHANGE_BYTES;
+use super::change::LOGGED_BYTES;
 
 pub(super) const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
-pub(super) const CHANGE: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
+pub(super) const LOG: TableDefinition<u64, &[u8; LOGGED_BYTES]> = TableDefinition::new("log");
 pub(super) const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
 pub(super) const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
 pub(super) const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");

@@ -6,7 +6,7 @@ use redb::{Database, Key, ReadableTable, TableDefinition, Value};
 
 use super::consent::CONSENT;
 use super::patient::PATIENT;
-use super::{CHANGE, DICTIONARY, META, VERSION};
+use super::{DICTIONARY, LOG, META, VERSION};
 use certificate::{Id, Seq, Version};
 
 /// Edits the record of a version in the store's file, which nobody has open.
@@ -17,7 +17,7 @@ pub fn edit_version(file: &Path, id: Id, version: Version, edit: impl FnOnce(&mu
 /// As [`edit_version`], of a row of the log of changes, which keeps its length.
 pub fn edit_change(file: &Path, seq: Seq, edit: impl FnOnce(&mut [u8])) {
     write(file, |transaction| {
-        let mut changes = transaction.open_table(CHANGE).unwrap();
+        let mut changes = transaction.open_table(LOG).unwrap();
         let mut row = *changes.get(seq.0).unwrap().unwrap().value();
         edit(&mut row);
         changes.insert(seq.0, &row).unwrap();

@@ -23,9 +23,9 @@ const TAMPERINGS: &[Tampering] = &[
     ("state of a version",        |file| edit_version(file, FIRST, Version::FIRST, |record| record[1] = 9),    Met::Reading("version", export)),
     ("dictionary of a version",   |file| edit_version(file, FIRST, Version::FIRST, |record| record[2] = 9),    Met::Reading("version", export)),
     ("no bytes of a version",     |file| edit_version(file, FIRST, Version::FIRST, Vec::clear),                Met::Reading("version", export)),
-    ("kind of a change",          |file| edit_change(file, Seq(1), |row| row[0] = 9),                          Met::Reading("change", export)),
+    ("kind of a change",          |file| edit_change(file, Seq(1), |row| row[0] = 9),                          Met::Reading("log", export)),
     ("kind of the last change",   |file| edit_change(file, LAST, |row| row[0] = 9),                            Met::Opening),
-    ("id of a change",            |file| edit_change(file, Seq(1), |row| row[1..9].fill(0)),                   Met::Reading("change", export)),
+    ("id of a change",            |file| edit_change(file, Seq(1), |row| row[1..9].fill(0)),                   Met::Reading("log", export)),
     ("format of a consent",       |file| edit_consent(file, FIRST, 1, |record| record[0] = 9),                 Met::Reading("consent", consents)),
     ("no bytes of a consent",     |file| edit_consent(file, FIRST, 1, Vec::clear),                             Met::Reading("consent", consents)),
     ("format of a patient",       |file| edit_patient(file, FIRST, Version::FIRST, |record| record[0] = 9),    Met::Reading("patient", patients)),
@@ -63,7 +63,7 @@ fn patients(engine: &Engine) -> Result<(), StoreError> {
 /// What a backup reads.
 fn backed_up(engine: &Engine) -> Result<(), StoreError> {
     let moment = engine.ledger().moment()?;
-    let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0), moment.until)?;
+    let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0, None), moment.until)?;
     check.changes(&engine.ledger().copy_changes(Seq(0), moment.until)?.bytes)?;
     check.patients(&engine.ledger().copy_patients(0, moment.patients_until)?.bytes)
 }
@@ -174,11 +174,11 @@ fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_r
     let whole = fixture.engine.ledger().copy_changes(Seq(0), Seq(2)).unwrap().bytes;
     let whole_patients = fixture.engine.ledger().copy_patients(0, 2).unwrap().bytes;
     let expect = |what: &str, changes: &[u8], patients: &[u8], is_whole: bool| {
-        let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0), Seq(2)).unwrap();
+        let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0, None), Seq(2)).unwrap();
         let checked = check.changes(changes).and_then(|()| check.patients(patients));
         let folder = tempfile::tempdir().unwrap();
         let (store, names, dictionaries) = (moment.store.clone(), moment.names.clone(), moment.dictionaries.clone());
-        let beginning = crate::Beginning { store, names, dictionaries, to: Seq(2) };
+        let beginning = crate::Beginning { store, names, origin: moment.chain.origin, dictionaries, to: Seq(2) };
         let mut restore = StoreRestore::begin(folder.path(), 8 << 20, beginning).unwrap();
         let restored = restore.changes(changes).and_then(|()| restore.patients(patients));
         if is_whole {

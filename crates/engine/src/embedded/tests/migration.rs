@@ -81,60 +81,58 @@ fn without_index(fixture: &Fixture) {
 }
 
 #[test]
-fn a_store_of_format_1_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
-    for has_counters in [true, false] {
-        let mut fixture = filled();
-        let before = content_of(&fixture);
-        assert_eq!(before.patients.len(), 24, "{before:?}");
-        fixture.engine.close();
-        let path = store(&fixture);
-        old::set_back(&path, has_counters);
-        without_index(&fixture);
-        fixture.reopen();
-        assert_eq!(content_of(&fixture), before);
-        fixture.engine.close();
-        assert_eq!(old::state(&path), (FORMAT, None, 24));
-        let copy = path.with_extension("redb.format-1");
-        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(old::state(&copy), (1, None, 0));
-        assert!(!path.with_extension("redb.part").exists());
-        // The next start has nothing to do, and leaves the copy alone.
-        fs::remove_file(&copy).unwrap();
-        fixture.reopen();
-        assert_eq!(content_of(&fixture), before);
-        assert!(!copy.exists());
-    }
+fn a_store_of_format_2_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
+    let mut fixture = filled();
+    let (before, head) = (content_of(&fixture), fixture.engine.ledger().head().unwrap());
+    assert_eq!(before.patients.len(), 24, "{before:?}");
+    fixture.engine.close();
+    let path = store(&fixture);
+    old::set_back(&path);
+    without_index(&fixture);
+    fixture.reopen();
+    assert_eq!(content_of(&fixture), before);
+    // The same history has the same hashes, whenever they were made.
+    assert_eq!(fixture.engine.ledger().head().unwrap(), head);
+    fixture.engine.close();
+    assert_eq!(old::state(&path), (FORMAT, None, 24));
+    let copy = path.with_extension("redb.format-2");
+    assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(old::state(&copy), (2, None, 0));
+    assert!(!path.with_extension("redb.part").exists());
+    // The next start has nothing to do, and leaves the copy alone.
+    fs::remove_file(&copy).unwrap();
+    fixture.reopen();
+    assert_eq!(content_of(&fixture), before);
+    assert!(!copy.exists());
 }
 
 #[test]
 fn a_migration_that_is_killed_behind_any_of_its_commits_goes_on_there() {
     let fixture = filled();
-    let before = content_of(&fixture);
+    let (before, head) = (content_of(&fixture), fixture.engine.ledger().head().unwrap());
     fixture.engine.close();
     let path = store(&fixture);
-    for has_counters in [true, false] {
-        old::set_back(&path, has_counters);
-        let images = tempfile::tempdir().unwrap();
-        let killed = old::images(&path, 5, images.path());
-        // The first says that it begins, then counters if there are none, five of the log and the end of the step; three of the identifiers
-        // that patients had, and the end.
-        assert_eq!(killed.len(), if has_counters { 11 } else { 12 });
-        let last = killed.len() - 1;
-        for (at, folder) in killed.into_iter().enumerate() {
-            let file = folder.join("store.redb");
-            let (format, unfinished, _) = old::state(&file);
-            let step = if at + 5 <= last { 1 } else { 2 };
-            assert_eq!((format, unfinished), (FORMAT, (at < last).then_some(step)), "{at}");
-            if at < last {
-                // Killed once more behind the next commit.
-                old::one_commit(&file, 3);
-            }
-            let again = opened_at(&folder);
-            assert_eq!(content_of(&again), before, "{at}");
-            again.engine.close();
-            assert_eq!(old::state(&file), (FORMAT, None, 24), "{at}");
-            assert!(!file.with_extension("redb.format-1").exists(), "it was made before the first commit");
+    old::set_back(&path);
+    let images = tempfile::tempdir().unwrap();
+    let killed = old::images(&path, 5, images.path());
+    // It begins; three commits of identifiers that patients had, the origin, five commits of each log (the last finds nothing) and one that
+    // takes the old logs away; the end.
+    assert!(killed.len() > 12, "{}", killed.len());
+    let last = killed.len() - 1;
+    for (at, folder) in killed.into_iter().enumerate() {
+        let file = folder.join("store.redb");
+        let (format, unfinished, _) = old::state(&file);
+        assert_eq!((format, unfinished), (FORMAT, (at < last).then_some(2)), "{at}");
+        if at < last {
+            // Killed once more behind the next commit.
+            old::one_commit(&file, 3);
         }
+        let again = opened_at(&folder);
+        assert_eq!(content_of(&again), before, "{at}");
+        assert_eq!(again.engine.ledger().head().unwrap(), head, "{at}");
+        again.engine.close();
+        assert_eq!(old::state(&file), (FORMAT, None, 24), "{at}");
+        assert!(!file.with_extension("redb.format-2").exists(), "it was made before the first commit");
     }
 }
 
@@ -160,6 +158,9 @@ fn a_store_of_a_later_format_is_refused_and_both_numbers_are_named() {
     let told = refused.to_string();
     let both = [format!("format {}", FORMAT + 1), format!("up to {FORMAT}"), "later release".to_owned()];
     assert!(both.iter().all(|part| told.contains(part)), "{told}");
+    // No release had the first format.
+    old::set_format(&path, 1);
+    assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::Migration(_))));
     old::set_format(&path, 0);
     assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::Damaged(_))));
 }
@@ -170,14 +171,14 @@ fn without_a_copy_nothing_is_migrated() {
     let before = content_of(&fixture);
     fixture.engine.close();
     let path = store(&fixture);
-    old::set_back(&path, true);
+    old::set_back(&path);
     // A folder under the name of the copy cannot be replaced by a file.
-    let copy = path.with_extension("redb.format-1");
+    let copy = path.with_extension("redb.format-2");
     fs::create_dir_all(copy.join("not-empty")).unwrap();
     let refused = Engine::open(options(&fixture.folder, &fixture.now)).err().unwrap();
     assert!(matches!(refused, StoreError::Migration(_)), "{refused}");
-    assert!(refused.to_string().contains("store.redb.format-1"), "{refused}");
-    assert_eq!(old::state(&path), (1, None, 0));
+    assert!(refused.to_string().contains("store.redb.format-2"), "{refused}");
+    assert_eq!(old::state(&path), (2, None, 0));
     assert!(!path.with_extension("redb.part").exists());
     fs::remove_dir_all(&copy).unwrap();
     fixture.reopen();

@@ -56,7 +56,7 @@ impl Check<'_> {
             }
         };
         match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
-            Some((seq, Ok(change)))
+            Some((seq, Ok(change), _))
                 if seq == record.seq.0
                     && change.id == id
                     && change.what == ChangeKind::Consent(number)

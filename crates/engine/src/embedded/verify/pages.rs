@@ -59,7 +59,7 @@ fn name(table: &str, key: &[u8]) -> Option<String> {
         "patient" => Some(format!("version {} of Patient/{}", version(key)?, number(key)?)),
         "consent" => Some(format!("change {} of the consent of Composition/{}", version(key)?, number(key)?)),
         "consent_closed" => Some(format!("Composition/{}", number(key)?)),
-        "change" | "patient_change" => Some(format!("change {}", number(key)?)),
+        "log" | "patient_log" => Some(format!("change {}", number(key)?)),
         _ => None,
     }
 }

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 
 use super::super::patients;
 use super::super::store::patient::BornRow;
+use super::super::store::patient::change::PatientLogEntry;
 use super::super::store::patient::record::{PatientRecord, write_links};
 use super::super::store::{PatientIdentifiers, Records, StoreError, StoreReader};
 use super::Check;
 use crate::PatientFacts;
 use crate::limits::{ID_MAX, VERIFY_CHUNK_ROWS};
-use certificate::{Id, Version};
+use certificate::{Id, Seq, Version};
 
 /// A key before all others of the table of birth dates.
 const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
@@ -22,7 +23,7 @@ impl Check<'_> {
         let mut logged = HashSet::new();
         let read_to = self.patient_log(0, Some(end), &mut logged)?;
         if read_to < end {
-            self.found.tell("patient_change", &format!("changes from {} to {end} are missing", read_to + 1));
+            self.found.tell("patient_log", &format!("changes from {} to {end} are missing", read_to + 1));
         }
         let mut unlogged = Vec::new();
         let patients = self.patient_versions(&mut logged, &mut unlogged)?;
@@ -30,7 +31,7 @@ impl Check<'_> {
         self.patient_log(read_to.max(end), None, &mut logged)?;
         for (id, version) in unlogged {
             if !logged.remove(&(id, version)) {
-                self.found.tell("patient_change", &format!("version {version} of Patient/{id} is missing"));
+                self.found.tell("patient_log", &format!("version {version} of Patient/{id} is missing"));
             }
         }
         // Those that are left over were stored behind the walk over the versions, or have no version.
@@ -40,7 +41,7 @@ impl Check<'_> {
             let there = there.map_or(Ok(None), |(id, version)| reader.patient_version(id, version, |_| Ok(())));
             if matches!(there, Ok(None)) {
                 self.found
-                    .tell("patient_change", &format!("it names version {version} of Patient/{id}, which is missing"));
+                    .tell("patient_log", &format!("it names version {version} of Patient/{id}, which is missing"));
             }
         }
         drop(reader);
@@ -59,21 +60,36 @@ impl Check<'_> {
         end: Option<u64>,
         logged: &mut HashSet<(u64, u32)>,
     ) -> Result<u64, StoreError> {
+        // Where the walk goes on, the hash before is that of the last row.
+        let before = match after.checked_sub(1) {
+            None => self.found.readable("meta", self.reader()?.change_hash(Seq(0)))?.flatten(),
+            Some(before) => self.reader()?.patient_changes(before, 1)?.pop().map(|(_, hash)| hash),
+        };
+        let mut before = before;
         loop {
             let left = end.map_or(u64::MAX, |end| end.saturating_sub(after));
             let max = usize::try_from(left).unwrap_or(usize::MAX).min(VERIFY_CHUNK_ROWS);
-            let rows = self.reader()?.patient_changes(after, max)?;
+            let reader = self.reader()?;
+            let rows = reader.patient_changes(after, max)?;
             if rows.is_empty() {
                 return Ok(after);
             }
-            for (number, id, version) in rows {
+            for (entry, hash) in rows {
+                let PatientLogEntry { number, id, version } = entry;
+                let follows =
+                    |record: &[u8]| before.is_none_or(|before| before.followed_by(&entry.chained(record)) == hash);
+                if reader.patient_record(id, version, follows)? == Some(false) {
+                    let problem = "does not follow from those before it: it, or one of them, is not as it was written";
+                    self.found.tell("patient_log", &format!("change {number} {problem}"));
+                }
+                before = Some(hash);
                 if number != after + 1 {
                     let problem = format!("change {number} stands where change {} belongs", after + 1);
-                    self.found.tell("patient_change", &problem);
+                    self.found.tell("patient_log", &problem);
                 }
                 after = number;
                 if !logged.insert((id.get(), version.get())) {
-                    self.found.tell("patient_change", &format!("version {version} of Patient/{id} is there twice"));
+                    self.found.tell("patient_log", &format!("version {version} of Patient/{id} is there twice"));
                 }
             }
         }

@@ -155,7 +155,7 @@ impl Check<'_> {
     ) -> Result<(), StoreError> {
         let Stamp { milliseconds, .. } = record.stamp;
         let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
-            Some((seq, Ok(change))) => {
+            Some((seq, Ok(change), _)) => {
                 let is_this = (change.id, change.what) == (chain.id, ChangeKind::Version(version));
                 seq == record.seq.0 && is_this && change.milliseconds == milliseconds
             }

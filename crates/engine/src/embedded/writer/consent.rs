@@ -44,7 +44,7 @@ impl SteppedWriter {
         let running = pending.position.running;
         let record = StoredConsent { consent, version, seq, stamp, fields: RecordFields(fields) };
         let change = ChangeRow { seq, id, what, milliseconds: stamp.milliseconds, running };
-        batch.insert_consent(change, &record)?;
+        let hash = batch.insert_consent(change, &record)?;
         batch.keep_time(&mut pending.position, change)?;
         pending.position.seq = seq;
         pending.position.milliseconds = stamp.milliseconds;
@@ -55,7 +55,7 @@ impl SteppedWriter {
             let ChangePatients { patient, moved_from } = patients;
             let action = ChangeAction::Consent;
             let consent = Some(consent);
-            let told = CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from };
+            let told = CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from };
             pending.told.push(told);
         }
         Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent })

@@ -188,7 +188,7 @@ impl SteppedWriter {
         let running = pending.position.running + 1;
         let change =
             ChangeRow { seq, id, what: ChangeKind::Version(version), milliseconds: stamp.milliseconds, running };
-        batch.insert(change, draft, stamp);
+        let hash = batch.insert(change, draft, stamp);
         let position = &mut pending.position;
         batch.keep_time(position, change)?;
         position.seq = seq;
@@ -206,7 +206,7 @@ impl SteppedWriter {
             // Imported versions bring their time.
             let at = if action == ChangeAction::Import { stamp.milliseconds } else { at };
             let consent = None;
-            let told = CommittedChange { seq, id, version, state, at, action, consent, who, patient, moved_from };
+            let told = CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from };
             pending.told.push(told);
         }
         Ok(())

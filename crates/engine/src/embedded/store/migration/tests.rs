@@ -4,9 +4,11 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::patient::FORMER;
-use super::super::patient::change::PATIENT_CHANGE;
-use super::super::{COUNTER, patient};
+use super::super::LOG;
+use super::super::chain::CHAIN_ORIGIN;
+use super::super::patient::change::PATIENT_LOG;
+use super::super::patient::{self, FORMER};
+use super::chained::{CHANGE_2, PATIENT_CHANGE_2};
 use super::*;
 
 const CACHE_BYTES: usize = 8 << 20;
@@ -15,15 +17,29 @@ fn opened(path: &Path) -> Log {
     Log::of_redb(redb::Database::open(path).unwrap())
 }
 
-/// Makes a store as format 1 left it, or as builds before it did, which had no counters.
-pub fn set_back(path: &Path, has_counters: bool) {
-    let transaction = opened(path).begin_write().unwrap();
-    transaction.delete_table(PATIENT_CHANGE);
-    transaction.delete_table(FORMER);
-    if !has_counters {
-        transaction.delete_table(COUNTER);
+/// Makes a store as format 2 left it.
+pub fn set_back(path: &Path) {
+    let log = opened(path);
+    let reader = log.begin_read().unwrap();
+    let transaction = log.begin_write().unwrap();
+    {
+        let mut changes = transaction.open_table(CHANGE_2).unwrap();
+        for row in reader.open_table(LOG).unwrap().iter().unwrap() {
+            let (seq, row) = row.unwrap();
+            changes.insert(seq.value(), row.value().first_chunk().unwrap()).unwrap();
+        }
+        let mut patients = transaction.open_table(PATIENT_CHANGE_2).unwrap();
+        for row in reader.open_table(PATIENT_LOG).unwrap().iter().unwrap() {
+            let (number, row) = row.unwrap();
+            patients.insert(number.value(), row.value().first_chunk().unwrap()).unwrap();
+        }
+        transaction.open_table(META).unwrap().remove(CHAIN_ORIGIN).unwrap();
     }
-    say(&transaction, 1, None).unwrap();
+    drop(reader);
+    transaction.delete_table(LOG).unwrap();
+    transaction.delete_table(PATIENT_LOG).unwrap();
+    transaction.delete_table(FORMER).unwrap();
+    say(&transaction, 2, None).unwrap();
     transaction.commit().unwrap();
 }
 

@@ -44,7 +44,7 @@ impl WrittenPatientTables<'_> {
             self.forget(id, &before.facts, &facts)?;
         }
         self.versions.insert((id.get(), version.get()), bytes)?;
-        self.log.push(id, version)?;
+        self.log.push(id, version, bytes)?;
         self.remember(id, &facts, record.stamp)?;
         let stamp = record.stamp.milliseconds;
         Ok((stamp, before.is_some_and(|before| before.stamp.milliseconds > stamp)))
