@@ -7,6 +7,7 @@ use super::event::{self, AuditAction, AuditEvent, Entity, Method, query_within, 
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use certificate::{Id, Seq, Version};
+use engine::EntryHash;
 use journal::record::sha256;
 
 /// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
@@ -51,6 +52,7 @@ mod field {
     pub(super) const REASON: u64 = 30;
     pub(super) const OPERATOR: u64 = 31;
     pub(super) const OPERATOR_NAME: u64 = 32;
+    pub(super) const ENTRY: u64 = 33;
 }
 
 /// Writes an event behind `out`. Texts beyond their bound are cut.
@@ -114,6 +116,9 @@ pub fn write(out: &mut Vec<u8>, event: &AuditEvent) {
     if let Some(Seq(seq)) = event.change {
         number(out, field::CHANGE, seq);
     }
+    if let Some(hash) = &event.entry {
+        text(out, field::ENTRY, hash.bytes());
+    }
     if event.rebuilt {
         number(out, field::REBUILT, 1);
     }
@@ -152,6 +157,9 @@ pub fn read(bytes: &[u8]) -> Result<AuditEvent, Malformed> {
             field::PATIENT => event.patients.push(text()?),
             field::QUERY => event.query = Some(text()?),
             field::CHANGE => event.change = Some(Seq(value.number)),
+            field::ENTRY => {
+                event.entry = Some(EntryHash::from_bytes(value.bytes.try_into().map_err(|_| Malformed)?));
+            }
             field::REBUILT => event.rebuilt = value.number != 0,
             field::X_ROAD_DROPPED => from.x_road_dropped = Some(text()?),
             field::IDENTIFIER => event.identifiers.push(text()?),
@@ -348,7 +356,7 @@ mod tests {
             let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
             AuditEvent {
                 at, action: AuditAction::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
-                query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), rebuilt, note,
+                query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), entry: change.map(|_| EntryHash::from_bytes(hash)), rebuilt, note,
                 identifiers, organizations, reason,
             }
         }

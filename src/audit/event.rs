@@ -5,6 +5,7 @@ use std::fmt;
 use super::operator::SystemUser;
 use crate::audit::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 use certificate::{Id, Seq, Version};
+use engine::EntryHash;
 
 /// What came of work whose end the trail was `told`. The failure of the work comes first: what befalls it, such as a full disk, befalls
 /// the telling too, which would say less.
@@ -46,6 +47,8 @@ pub struct AuditEvent {
     pub reason: Option<String>,
     /// The change that this event stands for.
     pub change: Option<Seq>,
+    /// Hash of that change and of all before it.
+    pub entry: Option<EntryHash>,
     /// Written after a crash, out of the change itself.
     pub rebuilt: bool,
     /// What the trail tells of itself: a retention, a repair. No personal data.
@@ -245,6 +248,7 @@ impl AuditAction {
 #[derive(Clone, Debug)]
 pub struct ChangeFacts {
     pub seq: Seq,
+    pub hash: EntryHash,
     pub action: AuditAction,
     pub id: Id,
     /// The version made; the newest one for a change that makes none, such as a consent.
@@ -275,6 +279,7 @@ impl AuditEvent {
             entities: vec![(change.id, change.version)],
             patients: change.patient.into_iter().collect(),
             change: Some(change.seq),
+            entry: Some(change.hash),
             ..AuditEvent::default()
         }
     }

@@ -12,6 +12,7 @@ use super::head::{ChainHead, Number};
 use super::index::{self, Indexes, Subjects};
 use super::opening;
 use super::timeline::StoreTimeline;
+use super::verify::StoreBeside;
 use journal::disk::{Disk, SystemDisk};
 
 use super::search::EventSearch;
@@ -21,6 +22,7 @@ use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport,
 use base::log::event;
 use base::threads;
 use certificate::Seq;
+use engine::EntryHash;
 
 /// The trail at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,10 +240,15 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn verify(&self, known: Option<ChainHead>) -> Result<TrailVerifyReport, String> {
+    pub fn verify(
+        &self,
+        known: &[ChainHead],
+        hashes: &dyn Fn(Seq) -> Option<EntryHash>,
+    ) -> Result<TrailVerifyReport, String> {
         let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        let known: Vec<ChainHead> = known.into_iter().chain(self.shared.writer().expected).collect();
-        let verified = super::verify::verify_with(&trail, &known, self.shared.indexes.subjects())?;
+        let known: Vec<ChainHead> = known.iter().copied().chain(self.shared.writer().expected).collect();
+        let beside = StoreBeside { subjects: self.shared.indexes.subjects(), hashes: Some(hashes) };
+        let verified = super::verify::verify_with(&trail, &known, beside)?;
         let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
         if let Some(problem) = &damage {
             event!(AUDIT_DAMAGED, problem);

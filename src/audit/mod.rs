@@ -42,6 +42,6 @@ pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
 pub use timeline::SET_BACK;
 pub use trail::{TrailFile, TrailFiles};
-pub use verify::{TrailVerifyReport, verify, verify_with};
+pub use verify::{StoreBeside, TrailVerifyReport, verify, verify_with};
 pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
 pub use writer::{AuditClock, Failing, KeepFrom, TrailOptions, TrailState};

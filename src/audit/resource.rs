@@ -169,6 +169,7 @@ fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
         entities.push(Json::object([("role", role), ("query", Json::string(STANDARD.encode(query)))]));
     }
     let change = event.change.map(|seq| seq.to_string());
+    let entry = event.entry.map(|hash| hash.to_string());
     let query_hash = event.query_hash.map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     let operator = event.who.operator.as_ref().map(|operator| operator.uid.to_string());
     let rebuilt = event.rebuilt.then(|| "true".to_owned());
@@ -186,6 +187,7 @@ fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
         ("query-sha256", &query_hash),
         ("operator-uid", &operator),
         ("change", &change),
+        ("change-sha256", &entry),
         ("rebuilt", &rebuilt),
     ];
     let details: Vec<Json> = details
@@ -276,6 +278,7 @@ mod tests {
             query_hash: Some([0xab; 32]),
             reason: text("expired"),
             change: Some(Seq(9)),
+            entry: None,
             rebuilt: true,
             note: None,
         }

@@ -12,8 +12,9 @@ use super::index::{self, Subjects};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
-use super::{AuditAction, ChainHead, Number, encoding};
+use super::{AuditAction, AuditEvent, ChainHead, Number, encoding};
 use certificate::Seq;
+use engine::EntryHash;
 use journal::record::{FilePiece, RecordWalk, sha256, written};
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
@@ -46,19 +47,24 @@ pub struct TrailVerifyReport {
 /// # Errors
 /// The folder cannot be read.
 pub fn verify(trail: &TrailFiles, known: &[ChainHead]) -> Result<TrailVerifyReport, String> {
-    verify_with(trail, known, None)
+    verify_with(trail, known, StoreBeside::default())
 }
 
-/// As [`verify`]; with `subjects` the indexes are compared with whom certificates are about, too.
+/// The store beside a trail, as far as it can be asked.
+#[derive(Clone, Copy, Default)]
+pub struct StoreBeside<'a> {
+    /// Indexes are compared with whom certificates are about.
+    pub subjects: Option<&'a Subjects>,
+    /// Events of changes are compared with the hashes that the store has of them; none of a change that it does not have.
+    pub hashes: Option<&'a dyn Fn(Seq) -> Option<EntryHash>>,
+}
+
+/// As [`verify`], with the store beside the trail.
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_with(
-    trail: &TrailFiles,
-    known: &[ChainHead],
-    subjects: Option<&Subjects>,
-) -> Result<TrailVerifyReport, String> {
-    let mut walk = TrailVerifier::new(trail, known, subjects);
+pub fn verify_with(trail: &TrailFiles, known: &[ChainHead], beside: StoreBeside) -> Result<TrailVerifyReport, String> {
+    let mut walk = TrailVerifier::new(trail, known, beside);
     for (at, part) in trail.parts.iter().enumerate() {
         let follower = trail.parts.get(at + 1).and_then(|part| part.header);
         walk.part(part, follower)?;
@@ -73,7 +79,7 @@ pub fn verify_with(
 /// It cannot be read.
 pub(super) fn problems_of(trail: &TrailFiles, at: usize) -> Result<Vec<String>, String> {
     // Its index is made again where it is wrong.
-    let mut walk = TrailVerifier { looks_at_indexes: false, ..TrailVerifier::new(trail, &[], None) };
+    let mut walk = TrailVerifier { looks_at_indexes: false, ..TrailVerifier::new(trail, &[], StoreBeside::default()) };
     let follower = trail.parts.get(at + 1).and_then(|part| part.header);
     walk.part(&trail.parts[at], follower)?;
     // It ends with the event that the next file goes on from.
@@ -87,7 +93,9 @@ pub(super) fn problems_of(trail: &TrailFiles, at: usize) -> Result<Vec<String>, 
 
 struct TrailVerifier<'a> {
     trail: &'a TrailFiles,
-    subjects: Option<&'a Subjects>,
+    beside: StoreBeside<'a>,
+    /// Events whose change is another one in the store, with their change: a restore that comes behind says why.
+    others: Vec<(Seq, String)>,
     looks_at_indexes: bool,
     /// Heads of earlier, and whether their numbers were met.
     known: Vec<(ChainHead, bool)>,
@@ -103,10 +111,11 @@ struct TrailVerifier<'a> {
 }
 
 impl<'a> TrailVerifier<'a> {
-    fn new(trail: &'a TrailFiles, known: &[ChainHead], subjects: Option<&'a Subjects>) -> TrailVerifier<'a> {
+    fn new(trail: &'a TrailFiles, known: &[ChainHead], beside: StoreBeside<'a>) -> TrailVerifier<'a> {
         TrailVerifier {
             trail,
-            subjects,
+            beside,
+            others: Vec::new(),
             looks_at_indexes: true,
             known: known.iter().map(|head| (*head, false)).collect(),
             before: None,
@@ -231,6 +240,7 @@ impl<'a> TrailVerifier<'a> {
                 *times.0 = event.at.min(*times.0);
                 *times.1 = event.at.max(*times.1);
                 self.found.last_change = event.last_change(self.found.last_change);
+                self.history(name, number, &event);
                 if event.action == AuditAction::BulkImport {
                     self.found.has_open_import = event.change.is_none();
                 }
@@ -244,6 +254,19 @@ impl<'a> TrailVerifier<'a> {
                 }
             }
             Err(_) => self.problem(format!("{name}: number {} is no event", number.0)),
+        }
+    }
+
+    /// Compares the change that an event tells of with what the store has under its number.
+    fn history(&mut self, name: Name, number: Number, event: &AuditEvent) {
+        if event.action == AuditAction::Restore {
+            let kept = event.change.unwrap_or_default();
+            self.others.retain(|(change, _)| *change <= kept);
+        }
+        let Some(((change, told), hashes)) = event.change.zip(event.entry).zip(self.beside.hashes) else { return };
+        if self.others.len() < AUDIT_PROBLEMS_MAX && hashes(change).is_some_and(|stored| stored != told) {
+            let problem = format!("{name}: number {} tells of another change {change} than the store has", number.0);
+            self.others.push((change, problem));
         }
     }
 
@@ -274,7 +297,7 @@ impl<'a> TrailVerifier<'a> {
     fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
         let path = index_path(&self.trail.folder, name.file());
         let sealed = fs::read(name.within(&self.trail.folder)).unwrap_or_default();
-        match index::omits(&path, (content, &sealed), seal, self.subjects)
+        match index::omits(&path, (content, &sealed), seal, self.beside.subjects)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {
             None => {}
@@ -329,6 +352,7 @@ impl<'a> TrailVerifier<'a> {
         if let Some(problem) = self.timeline.problem() {
             self.problem(problem);
         }
+        std::mem::take(&mut self.others).into_iter().for_each(|(_, problem)| self.problem(problem));
         for (known, _) in std::mem::take(&mut self.known).into_iter().filter(|(_, is_met)| !is_met) {
             let (number, first, last) = (known.number.0, self.found.first.0, self.found.head.number.0);
             match number > last {

@@ -65,7 +65,9 @@ pub(super) fn check_chain(
     for (at, archive) in chain.iter().enumerate() {
         let rows = at < read_to;
         if let Some(after) = archive.about.chain_after.filter(|_| rows) {
-            order.go_on_with(after).map_err(|problem| (at, format!("{}: {problem}", archive.path.display())))?;
+            order
+                .go_on_with(after)
+                .map_err(|problem| (at, format!("{}: {}", archive.path.display(), in_archive(problem))))?;
         }
         trail.begin(archive.about.audit_after, archive.about.known_head());
         let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to);
@@ -118,7 +120,7 @@ impl ArchiveCheck {
     }
 
     fn member(&mut self, member: &ArchiveMember, piece: Vec<u8>) -> Result<(), String> {
-        let words = |problem: StoreError| format!("{member}: {problem}");
+        let words = |problem: StoreError| format!("{member}: {}", in_archive(problem));
         match member {
             ArchiveMember::Dictionary(number) => self.dictionaries.push((*number, piece)),
             ArchiveMember::List(_) => {
@@ -166,6 +168,14 @@ impl ArchiveCheck {
             }
             _ => Ok(order),
         }
+    }
+}
+
+/// What is wrong with rows of an archive, in words: it is no store that is damaged.
+pub(super) fn in_archive(problem: StoreError) -> String {
+    match problem {
+        StoreError::Damaged(problem) => problem,
+        other => other.to_string(),
     }
 }
 

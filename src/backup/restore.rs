@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, up_to};
-use super::check::{RowsRead, check_chain};
+use super::check::{RowsRead, check_chain, in_archive};
 use super::member::ArchiveMember;
 use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
@@ -163,7 +163,7 @@ fn fill(
                 }
                 _ => Ok(()),
             }
-            .map_err(|error| format!("{member}: {error}"))?;
+            .map_err(|error| format!("{member}: {}", in_archive(error)))?;
             progress.changes = restore.seq().0;
             progress.patients = restore.patients_until();
             report(progress);

@@ -1,6 +1,7 @@
 //! Store, index and audit trail checked together, for the command and for the running server alike.
 
-use crate::audit;
+use super::heads::{KnownHead, problems_of};
+use crate::audit::{self, ChainHead};
 use certificate::{Names, Seq};
 use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyReport, Verifying};
 
@@ -64,21 +65,29 @@ fn owed(engine: &Engine, mut after: Seq) -> Result<u64, StoreError> {
     Ok(owed)
 }
 
-/// Checks the trail, where there is one, then everything the engine keeps. The end of the trail is compared with the store unless a
-/// server writes both meanwhile.
+/// Checks the trail, where there is one, then everything the engine keeps, then what heads of earlier say of it. The end of the trail is
+/// compared with the store unless a server writes both meanwhile; `trail` is told the heads of it.
 ///
 /// # Errors
 /// Something cannot be checked at all, in words.
 pub fn verify(
     engine: &Engine,
-    trail: impl FnOnce() -> Result<Option<audit::TrailVerifyReport>, String>,
-    is_at_rest: bool,
+    trail: impl FnOnce(&[ChainHead]) -> Result<Option<audit::TrailVerifyReport>, String>,
+    (is_at_rest, heads): (bool, &[KnownHead]),
     names: &Names,
     report: &mut dyn FnMut(&Verifying),
 ) -> Result<VerifyReport, String> {
     report(&Verifying { part: "audit", at: 0, of: 1 });
-    let events = trail()?;
+    let (mut of_trail, mut of_logs) = (Vec::new(), Vec::new());
+    for head in heads {
+        match *head {
+            KnownHead::Trail(head) => of_trail.push(head),
+            KnownHead::Entry(head) => of_logs.push(head),
+        }
+    }
+    let events = trail(&of_trail)?;
     let mut verified = engine.verify(names, report).map_err(|error| error.to_string())?;
+    verified.add("log", problems_of(engine, &of_logs), 0, Vec::new());
     let beside = match events {
         Some(events) => {
             let beside = if is_at_rest { beside_store(engine, &events) } else { Ok(None) };

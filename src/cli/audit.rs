@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
-use crate::audit::{self, AuditAction, ChainHead, TrailFiles};
-use crate::bulk::{self, AuditAsked};
+use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
+use crate::bulk::{self, AuditAsked, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::subjects;
 use crate::socket::{self, AuditTold, CommandRequest};
@@ -28,6 +28,7 @@ pub(super) struct AuditArguments {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     Verify(AuditVerifyArguments),
+    Head(AuditHeadArguments),
     Export(AuditExportArguments),
     Who(AuditWhoArguments),
     Accept(Accept),
@@ -43,6 +44,19 @@ struct AuditVerifyArguments {
     /// A head that was printed earlier and must still be part of the trail
     #[arg(long, value_name = "NUMBER:HASH", value_parser = head)]
     head: Option<ChainHead>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Print the newest heads: what to keep elsewhere, so that a changed or cut history is told
+///
+/// One line each for the changes of certificates, the versions of patients, and the audit trail: the number of the last entry, and a hash
+/// over it and all before it. Give the lines to hcert verify --head at any later time.
+#[derive(Args, Debug)]
+struct AuditHeadArguments {
+    /// Tell them as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -153,6 +167,15 @@ impl AuditArguments {
                 let config = common.load(|_| ())?;
                 verify(head, &config)
             }
+            AuditCommand::Head(AuditHeadArguments { json, common }) => {
+                let config = common.load(|_| ())?;
+                let heads = heads(&config).map_err(Failure::Failed)?;
+                let lines = || [Some(&heads.changes), Some(&heads.patients), heads.audit.as_ref()];
+                match json {
+                    true => say(&(serde_json::to_string(&heads).expect("texts have a JSON form") + "\n")),
+                    false => say(&lines().into_iter().flatten().map(|head| format!("{head}\n")).collect::<String>()),
+                }
+            }
             AuditCommand::Accept(Accept { common }) => {
                 let config = common.load(|_| ())?;
                 let told = accept(&config).map_err(Failure::Failed)?;
@@ -195,6 +218,27 @@ fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
     if is_whole { Ok(()) } else { Err(Failure::Wrong("the audit trail is not as it was written".to_owned())) }
 }
 
+/// The newest heads, from the running server where there is one.
+fn heads(config: &Config) -> Result<NewestHeads, String> {
+    let Some(server) = open::ask(config, &CommandRequest::Heads)? else {
+        let engine = open::look(config)?;
+        let folder = audit::folder(&config.storage.data);
+        let trail = match folder.is_dir() {
+            true => TrailFiles::list(&folder)
+                .map_err(|error| error.to_string())
+                .and_then(|trail| audit::verify(&trail, &[])),
+            false => return finished(&engine, bulk::heads(&engine, None)),
+        };
+        return finished(&engine, trail.and_then(|trail| bulk::heads(&engine, Some(trail.head))));
+    };
+    server.answer::<Result<NewestHeads, String>>()?
+}
+
+fn finished<T>(engine: &Engine, done: Result<T, String>) -> Result<T, String> {
+    engine.close();
+    done
+}
+
 /// What is wrong with a folder without a trail. None when its store has never had one, or cannot be opened.
 fn missing_trail(config: &Config) -> Option<String> {
     let engine = open::look(config).ok()?;
@@ -211,8 +255,11 @@ fn at_rest(head: Option<ChainHead>, config: &Config) -> Result<(String, bool), S
     let engine = open::look(config).map(Arc::new);
     let kept = engine.as_deref().ok().and_then(open::kept_head);
     let known: Vec<ChainHead> = head.into_iter().chain(kept).collect();
-    let subjects = engine.as_ref().ok().map(subjects);
-    let verified = audit::verify_with(&trail, &known, subjects.as_ref())?;
+    let at_hand = engine.as_ref().ok();
+    let subjects = at_hand.map(subjects);
+    let hashes = at_hand.map(|engine| |change| bulk::hash_of_change(engine, change));
+    let beside = StoreBeside { subjects: subjects.as_ref(), hashes: hashes.as_ref().map(|hashes| hashes as _) };
+    let verified = audit::verify_with(&trail, &known, beside)?;
     let (told, is_possible) = match &engine {
         Ok(engine) => match bulk::beside_store(engine, &verified) {
             Ok(note) => (note.map(|note| format!("note: {note}\n")).unwrap_or_default(), true),

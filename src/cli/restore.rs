@@ -73,7 +73,7 @@ impl RestoreArguments {
         })?;
         say(&(told + "\n"))?;
         if verify {
-            super::verify::checked(&config, json)?;
+            super::verify::checked(&config, json, &[])?;
         }
         expect_trail("the audit trail that was restored", &trail)
     }

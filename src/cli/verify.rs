@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::progress::Parts;
 use super::{Common, Failure, open, say};
-use crate::audit::{self, AuditAction, TrailFiles};
-use crate::bulk;
+use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
+use crate::bulk::{self, KnownHead};
 use crate::config::Config;
 use crate::interaction::subjects;
 use crate::socket::CommandRequest;
@@ -25,6 +25,9 @@ pub(super) struct VerifyArguments {
     /// Tell the result as JSON
     #[arg(long)]
     json: bool,
+    /// What hcert audit head printed earlier and must still be there; can be given several times
+    #[arg(long = "head", value_name = "HEAD", value_parser = KnownHead::parse)]
+    heads: Vec<KnownHead>,
     #[command(flatten)]
     common: Common,
 }
@@ -34,13 +37,13 @@ impl VerifyArguments {
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
-        checked(&config, self.json)
+        checked(&config, self.json, &self.heads)
     }
 }
 
 /// Checks the data folder and tells what was found.
-pub(super) fn checked(config: &Config, json: bool) -> Result<(), Failure> {
-    let (verified, is_running) = verify(config).map_err(Failure::Failed)?;
+pub(super) fn checked(config: &Config, json: bool, heads: &[KnownHead]) -> Result<(), Failure> {
+    let (verified, is_running) = verify(config, heads).map_err(Failure::Failed)?;
     if json {
         say(&(serde_json::to_string(&verified).expect("texts and numbers have a JSON form") + "\n"))?;
     } else {
@@ -86,10 +89,11 @@ fn unopened(folder: &Path, problem: String) -> Result<VerifyReport, String> {
 }
 
 /// What was found, and whether a server runs.
-fn verify(config: &Config) -> Result<(VerifyReport, bool), String> {
+fn verify(config: &Config, heads: &[KnownHead]) -> Result<(VerifyReport, bool), String> {
     let folder = &config.storage.data;
     let mut parts = Parts::new();
-    let server = open::ask(config, &CommandRequest::Verify)?;
+    let request = CommandRequest::Verify { heads: heads.iter().map(ToString::to_string).collect() };
+    let server = open::ask(config, &request)?;
     let is_running = server.is_some();
     let done = match server {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
@@ -105,13 +109,16 @@ fn verify(config: &Config) -> Result<(VerifyReport, bool), String> {
                 Err(problem) => return Err(problem),
             };
             let has_trail = events.is_dir();
-            let verified = || {
+            let verified = |known: &[ChainHead]| {
                 let trail = TrailFiles::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
-                audit::verify_with(&trail, open::kept_head(&engine).as_slice(), Some(&subjects(&engine)))
+                let known: Vec<ChainHead> = known.iter().copied().chain(open::kept_head(&engine)).collect();
+                let (subjects, hashes) = (subjects(&engine), |change| bulk::hash_of_change(&engine, change));
+                let beside = StoreBeside { subjects: Some(&subjects), hashes: Some(&hashes) };
+                audit::verify_with(&trail, &known, beside)
             };
             let names = open::names(config, &config.base_url());
-            let trail = || has_trail.then(verified).transpose();
-            let done = bulk::verify(&engine, trail, true, &names, &mut |at| parts.show(at.part, at.at, at.of));
+            let trail = |known: &[ChainHead]| has_trail.then(|| verified(known)).transpose();
+            let done = bulk::verify(&engine, trail, (true, heads), &names, &mut |at| parts.show(at.part, at.at, at.of));
             // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
             let told = match &done {
                 Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {

@@ -210,7 +210,7 @@ pub fn complete(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         if let Some(last) = imported.next_back() {
             let mut event = AuditEvent::of_command(AuditAction::BulkImport, now, "hcert import");
             event.note = Some(format!("{} versions of an import that told no end", imported.count() + 1));
-            event.change = Some(last.seq);
+            (event.change, event.entry) = (Some(last.seq), Some(last.hash));
             events.push(event);
         }
         completed += log.complete(events.into_iter()).map_err(|failing| failing.to_string())?;
@@ -320,6 +320,7 @@ pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
     };
     let facts = audit::ChangeFacts {
         seq: change.seq,
+        hash: change.hash,
         action,
         id: change.id,
         version: Some(change.version),

@@ -280,7 +280,14 @@ fn healthy() -> engine::EngineHealth {
         overlay_rows: 5,
         queue: 2,
         seq: Seq(9),
+        heads: engine::EntryHead::parse(&head("changes"))
+            .zip(engine::EntryHead::parse(&head("patients")))
+            .map(Into::into),
     }
+}
+
+fn head(log: &str) -> String {
+    format!("{log}/9:{}", "0f".repeat(32))
 }
 
 #[test]
@@ -288,6 +295,8 @@ fn each_state_of_the_engine_has_its_words() {
     let good = healthy();
     assert_eq!((storage::store(&good).status, storage::index(&good).status), (HealthStatus::Ok, HealthStatus::Ok));
     assert_eq!(storage::index(&good).facts["lag_changes"], Fact::Number(3));
+    assert_eq!(storage::store(&good).facts["changes"], Fact::Text(head("changes")));
+    assert_eq!(storage::store(&good).facts["patients"], Fact::Text(head("patients")));
     let problem = "no space left on device".to_owned();
     let failed = engine::EngineHealth { store: StoreHealth::Reopening { since: 7, problem }, ..good.clone() };
     let part = storage::store(&failed);

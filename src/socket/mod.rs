@@ -55,8 +55,10 @@ pub enum CommandRequest {
     Reindex,
     /// Members of an archive come back, each a line and its bytes. The recipients are those that the command encrypts it to.
     Backup { base: Option<Box<Base>>, recipients: Option<Digest> },
-    /// How far it is and what was found come back, one a line.
-    Verify,
+    /// How far it is and what was found come back, one a line. The heads are of earlier.
+    Verify { heads: Vec<String> },
+    /// `Result<NewestHeads, String>` comes back.
+    Heads,
     /// `Result<Stats, String>` comes back.
     Stats,
     /// `Result<ClockState, String>` comes back: after the decision, where there is one.

@@ -200,7 +200,8 @@ fn talk(
                 Err(problem) => backup::refuse(&mut out, problem)?,
             }
         }
-        CommandRequest::Verify => super::verify::answer(&mut out, engine, trail, names)?,
+        CommandRequest::Verify { heads } => super::verify::answer(&mut out, (engine, trail), &heads, names)?,
+        CommandRequest::Heads => send(&mut out, &bulk::heads_of_server(engine, trail))?,
         CommandRequest::Stats => {
             let written = bulk::write_down(trail, AuditAction::StoreStats, "hcert stats", None, None);
             send(&mut out, &written.and_then(|()| engine.stats().map_err(|error| error.to_string())))?;
@@ -218,7 +219,7 @@ fn talk(
             send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0)))?;
         }
         CommandRequest::AuditVerify { head } => {
-            let told = verify(trail, head.as_deref());
+            let told = verify(engine, trail, head.as_deref());
             send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
         }
         CommandRequest::AuditAccept => {
@@ -319,14 +320,14 @@ fn change_log(trail: &AuditTrail, order: &LogOrder) -> Result<LogState, String> 
 }
 
 /// Verifies the trail up to the event that says so.
-fn verify(trail: &AuditTrail, head: Option<&str>) -> Result<AuditTold, String> {
+fn verify(engine: &Engine, trail: &AuditTrail, head: Option<&str>) -> Result<AuditTold, String> {
     let head = match head {
         Some(text) => Some(ChainHead::parse(text).ok_or("the head is not understood")?),
         None => None,
     };
     let event = audit::AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), "hcert audit verify");
     trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
-    let verified = trail.verify(head)?;
+    let verified = trail.verify(head.as_slice(), &|change| bulk::hash_of_change(engine, change))?;
     Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CommandConnection;
 use super::line::send;
-use crate::audit::{AuditAction, AuditTrail};
-use crate::bulk;
+use crate::audit::{AuditAction, AuditTrail, ChainHead};
+use crate::bulk::{self, KnownHead};
 use certificate::Names;
 use engine::{Engine, VerifyReport, Verifying};
 
@@ -35,7 +35,12 @@ const TELL: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The command is gone: the check ends with it.
-pub(super) fn answer(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, names: &Names) -> io::Result<()> {
+pub(super) fn answer(
+    out: &mut impl Write,
+    (engine, trail): (&Engine, &AuditTrail),
+    heads: &[String],
+    names: &Names,
+) -> io::Result<()> {
     let (mut told, mut part, mut is_heard) = (Instant::now(), "", true);
     let mut report = |at: &Verifying| {
         if is_heard && (part != at.part || told.elapsed() >= TELL) {
@@ -43,8 +48,12 @@ pub(super) fn answer(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, 
             is_heard = send(out, &VerifyMessage::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();
         }
     };
-    let done = bulk::write_down(trail, AuditAction::StoreVerify, "hcert verify", None, None)
-        .and_then(|()| bulk::verify(engine, || trail.verify(None).map(Some), false, names, &mut report));
+    let events = |known: &[ChainHead]| trail.verify(known, &|change| bulk::hash_of_change(engine, change)).map(Some);
+    let heads = heads.iter().map(|head| KnownHead::parse(head)).collect::<Result<Vec<_>, _>>();
+    let done = heads.and_then(|heads| {
+        bulk::write_down(trail, AuditAction::StoreVerify, "hcert verify", None, None)?;
+        bulk::verify(engine, events, (false, &heads), names, &mut report)
+    });
     let end = done
         .map_or_else(|problem| VerifyMessage::Failed { problem }, |verified| VerifyMessage::Done(Box::new(verified)));
     send(out, &end)

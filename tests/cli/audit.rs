@@ -182,6 +182,38 @@ fn no_output_replaces_a_file_of_a_data_folder() {
     }
 }
 
+/// A head that was kept elsewhere tells a history that was set back, and one that was exported and imported again.
+#[test]
+fn a_kept_head_tells_another_history_with_the_same_certificates() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
+    let heads = place.run(&["audit", "head", "--data", "data"]);
+    let heads: Vec<&str> = heads.expect(0).text().lines().collect();
+    assert!(heads[0].starts_with("changes/") && heads[1].starts_with("patients/0:"), "{heads:?}");
+    let verify = |data: &str, head: &str| place.run(&["verify", "--data", data, "--head", head]);
+    for head in &heads {
+        verify("data", head).expect(0);
+    }
+    let exported = place.run(&["export", "--data", "data"]);
+    place.run_with(&["import", "-", "--data", "other"], exported.expect(0).text().as_bytes()).expect(0);
+    let other = place.run(&["audit", "head", "--data", "other"]);
+    let (number, _) = heads[0].split_once(':').unwrap();
+    assert!(other.expect(0).text().contains(number), "as many changes");
+    let told = |data: &str, head: &str, words: &str| {
+        let told = verify(data, head);
+        assert!(told.expect(3).text().contains(words), "{}", told.text());
+    };
+    told("other", heads[0], "is another than the head says");
+    told("data", &heads[0].replace("changes/", "changes/9"), "the history was cut");
+    verify("data", "changes/1").expect(2).says("a head is changes/");
+    // A running server tells the same.
+    let server = Process::start(&place.path("data"));
+    let told = place.run(&["audit", "head", "--data", "data", "--json"]);
+    assert!(told.expect(0).text().contains(heads[0]), "{}", told.text());
+    verify("data", heads[0]).expect(0);
+    drop(server);
+}
+
 #[test]
 fn a_person_is_told_in_words_who_looked() {
     let place = Place::new();

@@ -50,6 +50,7 @@ const ROWS: &[Row] = &[
     row("terminology list",   "--data data",                                          true,   false),
     row("terminology remove", "https://example.ee/CodeSystem/one --data data",        false,  false),
     row("audit verify",       "--data data",                                          true,   false),
+    row("audit head",         "--data data",                                          true,   false),
     row("audit export",       "--data data",                                          true,   false),
     row("audit who",          "--patient 200 --data data",                            true,   false),
     row("audit accept",       "--data data",                                          true,   false),

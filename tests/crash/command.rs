@@ -92,9 +92,9 @@ fn a_server_killed_while_it_brings_a_folder_up_to_date_goes_on_at_the_next_start
     let folder = tempfile::tempdir().unwrap();
     for round in 0..4 {
         let place = folder.path().join(round.to_string());
-        let archive = zstd::Decoder::new(File::open("tests/folders/format-1.tar.zst").unwrap()).unwrap();
+        let archive = zstd::Decoder::new(File::open("tests/folders/format-2.tar.zst").unwrap()).unwrap();
         tar::Archive::new(archive).unpack(&place).unwrap();
-        let place = place.join("format-1");
+        let place = place.join("format-2");
         let data = place.join("data");
         for _ in 0..round {
             Process::start_and_kill(&data, random.milliseconds(0, 80));

@@ -10,7 +10,7 @@ use super::Folder;
 use super::process::hcert;
 
 const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
-const CHANGE: TableDefinition<u64, &[u8; 29]> = TableDefinition::new("change");
+const CHANGE: TableDefinition<u64, &[u8; 61]> = TableDefinition::new("log");
 const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
 const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
 const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
@@ -23,7 +23,7 @@ const FORMER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("pat
 const IDENTIFIER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("patient_identifier");
 const BORN: TableDefinition<(i32, u64), (i32, u8, i64)> = TableDefinition::new("patient_born");
 const LINK: TableDefinition<u64, &[u8]> = TableDefinition::new("patient_link");
-const LOG: TableDefinition<u64, &[u8; 12]> = TableDefinition::new("patient_change");
+const LOG: TableDefinition<u64, &[u8; 44]> = TableDefinition::new("patient_log");
 
 /// Does something to the store of a folder.
 fn tamper(folder: &Folder, with: impl FnOnce(&WriteTransaction)) {
@@ -76,7 +76,7 @@ const DAMAGES: &[Damage] = &[
     ("version", "another offset",             |write| change(write, VERSION, (5, 1), |record| record[24] ^= 1)),
     ("version", "a field of a record is cut", |write| change(write, VERSION, (5, 1), |record| record[37] = 200)),
     ("version", "Composition/30 stands where version 2", |write| remove(write, VERSION, (30, 2))),
-    ("change",  "which is missing",           |write| remove(write, VERSION, (30, 2))),
+    ("log",     "which is missing",           |write| remove(write, VERSION, (30, 2))),
     ("version", "stands behind the deletion", |write| {
         let record = write.open_table(VERSION).unwrap().get((5, 1)).unwrap().unwrap().value().to_vec();
         write.open_table(VERSION).unwrap().insert((11, 3), record.as_slice()).unwrap();
@@ -91,7 +91,7 @@ const DAMAGES: &[Damage] = &[
         write.open_table(VERSION).unwrap().insert((5, 1), record.as_slice()).unwrap();
     }),
     // The log of changes.
-    ("change",  "change 8 stands where change 7 belongs", |write| remove(write, CHANGE, 7)),
+    ("log",     "change 8 stands where change 7 belongs", |write| remove(write, CHANGE, 7)),
     ("version", "which is not its own",       |write| remove(write, CHANGE, 7)),
     // Times.
     ("time",    "is missing",                 |write| {
@@ -121,17 +121,17 @@ const DAMAGES: &[Damage] = &[
     // Consent.
     ("consent", "is not readable",            |write| change(write, CONSENT, (2, 1), |record| record[10] ^= 1)),
     ("consent", "stands where change 1 belongs", |write| remove(write, CONSENT, (2, 1))),
-    ("change",  "of the consent of Composition/2", |write| remove(write, CONSENT, (2, 1))),
+    ("log",     "of the consent of Composition/2", |write| remove(write, CONSENT, (2, 1))),
     ("consent_closed", "another consent",     |write| drop(write.open_table(CLOSED).unwrap().insert(2, 1).unwrap())),
     ("consent_closed", "another consent",     |write| remove(write, CLOSED, 2)),
     ("consent_closed", "nobody said so",      |write| drop(write.open_table(CLOSED).unwrap().insert(5, 1).unwrap())),
     // Patients.
     ("patient", "is not readable",            |write| change(write, PATIENT, (1000, 1), |record| record[40] ^= 1)),
     ("patient", "stands where version 1",     |write| remove(write, PATIENT, (1000, 1))),
-    ("patient_change", "which is missing",    |write| remove(write, PATIENT, (1000, 1))),
-    ("patient_change", "stands where change 3 belongs", |write| remove(write, LOG, 3)),
-    ("patient_change", "of Patient/",         |write| remove(write, LOG, 3)),
-    ("patient_change", "is there twice",      |write| {
+    ("patient_log", "which is missing",    |write| remove(write, PATIENT, (1000, 1))),
+    ("patient_log", "stands where change 3 belongs", |write| remove(write, LOG, 3)),
+    ("patient_log", "of Patient/",         |write| remove(write, LOG, 3)),
+    ("patient_log", "is there twice",      |write| {
         let mut log = write.open_table(LOG).unwrap();
         let row = *log.get(3).unwrap().unwrap().value();
         let last = log.last().unwrap().unwrap().0.value();
@@ -186,7 +186,7 @@ fn whatever_is_done_to_a_row_is_told_with_its_table() {
 
 #[test]
 fn every_changed_byte_of_a_change_is_told() {
-    for at in 0..29 {
+    for at in 0..61 {
         let folder = Folder::newest();
         tamper(&folder, |write| {
             let mut changes = write.open_table(CHANGE).unwrap();

@@ -20,10 +20,10 @@ use hcert::config::Config;
 use tempfile::TempDir;
 
 /// Archives of earlier formats, the oldest first.
-const ARCHIVES: [&str; 2] = ["format-1", "format-2"];
+const ARCHIVES: [&str; 1] = ["format-2"];
 
-/// The format of this release.
-const FORMAT: usize = ARCHIVES.len() + 1;
+/// The format of this release. The first one was never released.
+const FORMAT: usize = ARCHIVES.len() + 2;
 
 /// What was unpacked of one: `data`, and what its release said of it.
 struct Folder(TempDir, &'static str);

@@ -38,6 +38,46 @@ pub struct ChainedEntry<'r> {
     pub record: &'r [u8],
 }
 
+impl EntryLog {
+    /// Both, in the order of their numbers.
+    pub const ALL: [EntryLog; 2] = [EntryLog::Changes, EntryLog::Patients];
+
+    /// As a head is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryLog::Changes => "changes",
+            EntryLog::Patients => "patients",
+        }
+    }
+}
+
+/// An entry of a log by its number, and its hash; shown as `changes/120:` and 64 hexadecimal digits. Number 0 is where the log begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryHead {
+    /// The log.
+    pub log: EntryLog,
+    /// Number of the entry.
+    pub number: u64,
+    /// Its hash.
+    pub hash: EntryHash,
+}
+
+impl EntryHead {
+    /// Reads it as it is shown.
+    pub fn parse(text: &str) -> Option<EntryHead> {
+        let (log, rest) = text.split_once('/')?;
+        let (number, hash) = rest.split_once(':')?;
+        let log = EntryLog::ALL.into_iter().find(|known| known.name() == log)?;
+        Some(EntryHead { log, number: number.parse().ok()?, hash: EntryHash::parse(hash)? })
+    }
+}
+
+impl fmt::Display for EntryHead {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}/{}:{}", self.log.name(), self.number, self.hash)
+    }
+}
+
 impl EntryHash {
     /// Where the chains of a store begin: its name, and the epoch in which they were begun. Restored stores keep the beginning of theirs.
     pub fn origin(store: &str, epoch: &str) -> EntryHash {
@@ -147,5 +187,10 @@ mod tests {
         }
         assert_eq!(EntryHash::parse(&hash.to_string()), Some(hash));
         assert_eq!(EntryHash::parse("0f"), None);
+        let head = EntryHead { log: EntryLog::Patients, number: 7, hash };
+        assert_eq!(EntryHead::parse(&head.to_string()), Some(head));
+        for wrong in ["", "patients", "patients/7", "others/7:0f", &head.to_string()[1..], &format!("{head}0")] {
+            assert_eq!(EntryHead::parse(wrong), None, "{wrong}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::EntryHead;
 use certificate::Seq;
 
 /// The engine at one moment.
@@ -23,6 +24,8 @@ pub struct EngineHealth {
     pub queue: usize,
     /// The last acknowledged change.
     pub seq: Seq,
+    /// The last change and the last version of a patient, with their hashes; none while the store does not read.
+    pub heads: Option<[EntryHead; 2]>,
 }
 
 /// How the store is.

@@ -24,7 +24,7 @@ mod refused;
 mod witness;
 mod write;
 
-pub use chain::{ChainedEntry, EntryHash, EntryLog, StoreChain};
+pub use chain::{EntryHash, EntryHead, EntryLog, StoreChain};
 pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };

@@ -87,9 +87,12 @@ fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     later.about.until = 1_000_000;
     // The same number of changes, and others: a store that was set back by copying its files went on.
     let mut other = one.clone();
-    other.about.last_change = other.about.last_change.map(|change| change.replace("version", "consent"));
-    assert!(other.about.last_change.is_some());
+    let chain = other.about.chain.as_mut().unwrap();
+    chain.changes = chain.patients;
     assert!(refused(&place.engine, &other).contains("other changes"));
+    let mut earlier = one.clone();
+    earlier.about.chain = None;
+    assert!(refused(&place.engine, &earlier).contains("an earlier form"));
     let mut other = one.clone();
     other.about.audit_head = Some(format!("1:{}", "0f".repeat(32)));
     assert!(refused(&place.engine, &other).contains("the audit trail is another"));

@@ -59,6 +59,8 @@ pub(crate) fn store(health: &EngineHealth) -> HealthPart {
         StoreHealth::Closed => HealthPart::new("storage", HealthStatus::Down, "The store is closed."),
     };
     let is_good = health.store == StoreHealth::Good;
+    let heads = health.heads.iter().flatten().map(|head| (head.log.name(), head.to_string()));
+    let part = heads.fold(part, |part, (name, head)| part.with_text(name, head));
     part.with("last_change", health.seq.0).with("write_queue_jobs", health.queue as u64).holding_up(!is_good)
 }
 

@@ -26,8 +26,10 @@ impl Engine {
             }
             noted => noted,
         };
+        let heads = if store == StoreHealth::Good { self.ledger().heads().ok() } else { None };
         EngineHealth {
             store,
+            heads,
             damage: shared.notes.damage().clone(),
             index,
             index_waits: shared.notes.index_waits().clone(),

@@ -3,7 +3,9 @@
 use super::Engine;
 use super::store::record::VersionRecord;
 use super::store::{self, StoreError, StoreReader, copy};
-use crate::{CommittedChange, KeptTime, LogPiece, StoreChain, StoreMoment, StoredVersion};
+use crate::{
+    CommittedChange, EntryHash, EntryHead, EntryLog, KeptTime, LogPiece, StoreChain, StoreMoment, StoredVersion,
+};
 use certificate::{Seq, Version};
 
 /// All changes of an engine's store in the order they were made.
@@ -94,25 +96,34 @@ impl Ledger<'_> {
     /// # Errors
     /// It cannot be read.
     pub fn chain_at(&self, change: Seq, patient_change: u64) -> Result<Option<StoreChain>, StoreError> {
-        self.0.reading(|reader| {
-            let Some(origin) = reader.change_hash(Seq(0))? else { return Ok(None) };
-            let Some(changes) = reader.change_hash(change)? else { return Ok(None) };
-            let patients = match patient_change.checked_sub(1) {
-                None => Some(origin),
-                Some(before) => reader.patient_changes(before, 1)?.pop().map(|(_, hash)| hash),
-            };
-            Ok(patients.map(|patients| StoreChain { origin, changes, patients }))
-        })
+        let of = |log, number| self.hash(log, number);
+        let (origin, changes) = (of(EntryLog::Changes, 0)?, of(EntryLog::Changes, change.0)?);
+        let parts = origin.zip(changes).zip(of(EntryLog::Patients, patient_change)?);
+        Ok(parts.map(|((origin, changes), patients)| StoreChain { origin, changes, patients }))
     }
 
-    /// Number and hash of the last change, and of the last version of a patient.
+    /// Hash of an entry; none where the log has not come so far. Number 0 is where it begins.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn head(&self) -> Result<(Seq, u64, StoreChain), StoreError> {
+    pub fn hash(&self, log: EntryLog, number: u64) -> Result<Option<EntryHash>, StoreError> {
+        self.0.reading(|reader| match (log, number.checked_sub(1)) {
+            (EntryLog::Patients, Some(before)) => Ok(reader.patient_changes(before, 1)?.pop().map(|(_, hash)| hash)),
+            (EntryLog::Changes, _) | (EntryLog::Patients, None) => reader.change_hash(Seq(number)),
+        })
+    }
+
+    /// The last change, and the last version of a patient.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn heads(&self) -> Result<[EntryHead; 2], StoreError> {
         self.0.reading(|reader| {
-            let last = reader.last_change()?.map_or(Seq(0), |change| change.seq);
-            Ok((last, reader.last_patient_change()?, reader.chain()?))
+            let StoreChain { changes, patients, .. } = reader.chain()?;
+            let last = reader.last_change()?.map_or(0, |change| change.seq.0);
+            let last_patient = reader.last_patient_change()?;
+            let changes = EntryHead { log: EntryLog::Changes, number: last, hash: changes };
+            Ok([changes, EntryHead { log: EntryLog::Patients, number: last_patient, hash: patients }])
         })
     }
 

@@ -20,6 +20,8 @@ pub struct Stats {
     pub formats: BTreeMap<String, u32>,
     /// The last change.
     pub change: u64,
+    /// Last entries of the logs, each as `changes/120:` and its hash.
+    pub heads: Vec<String>,
     /// Stored versions of all certificates, tombstones included.
     pub versions: u64,
     /// Changes of consent.
@@ -105,6 +107,7 @@ impl Engine {
         let mut stats = Stats {
             formats: formats(),
             change: position.seq.0,
+            heads: self.ledger().heads()?.iter().map(ToString::to_string).collect(),
             versions: position.running,
             consents,
             patients,

@@ -1,5 +1,6 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod chain;
 mod clock;
 mod consent;
 mod damage;

@@ -24,6 +24,16 @@ pub fn edit_change(file: &Path, seq: Seq, edit: impl FnOnce(&mut [u8])) {
     });
 }
 
+/// Puts each of two changes under the number of the other.
+pub fn swap_changes(file: &Path, one: Seq, other: Seq) {
+    write(file, |transaction| {
+        let mut changes = transaction.open_table(LOG).unwrap();
+        let rows = [one, other].map(|seq| *changes.get(seq.0).unwrap().unwrap().value());
+        changes.insert(one.0, &rows[1]).unwrap();
+        changes.insert(other.0, &rows[0]).unwrap();
+    });
+}
+
 /// As [`edit_version`], of a change of consent.
 pub fn edit_consent(file: &Path, id: Id, number: u32, edit: impl FnOnce(&mut Vec<u8>)) {
     edit_row(file, CONSENT, (id.get(), number), edit);

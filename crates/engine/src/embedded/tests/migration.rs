@@ -83,7 +83,7 @@ fn without_index(fixture: &Fixture) {
 #[test]
 fn a_store_of_format_2_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
     let mut fixture = filled();
-    let (before, head) = (content_of(&fixture), fixture.engine.ledger().head().unwrap());
+    let (before, head) = (content_of(&fixture), fixture.engine.ledger().heads().unwrap());
     assert_eq!(before.patients.len(), 24, "{before:?}");
     fixture.engine.close();
     let path = store(&fixture);
@@ -92,7 +92,7 @@ fn a_store_of_format_2_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
     fixture.reopen();
     assert_eq!(content_of(&fixture), before);
     // The same history has the same hashes, whenever they were made.
-    assert_eq!(fixture.engine.ledger().head().unwrap(), head);
+    assert_eq!(fixture.engine.ledger().heads().unwrap(), head);
     fixture.engine.close();
     assert_eq!(old::state(&path), (FORMAT, None, 24));
     let copy = path.with_extension("redb.format-2");
@@ -109,7 +109,7 @@ fn a_store_of_format_2_becomes_one_of_this_format_and_a_copy_of_it_is_kept() {
 #[test]
 fn a_migration_that_is_killed_behind_any_of_its_commits_goes_on_there() {
     let fixture = filled();
-    let (before, head) = (content_of(&fixture), fixture.engine.ledger().head().unwrap());
+    let (before, head) = (content_of(&fixture), fixture.engine.ledger().heads().unwrap());
     fixture.engine.close();
     let path = store(&fixture);
     old::set_back(&path);
@@ -129,7 +129,7 @@ fn a_migration_that_is_killed_behind_any_of_its_commits_goes_on_there() {
         }
         let again = opened_at(&folder);
         assert_eq!(content_of(&again), before, "{at}");
-        assert_eq!(again.engine.ledger().head().unwrap(), head, "{at}");
+        assert_eq!(again.engine.ledger().heads().unwrap(), head, "{at}");
         again.engine.close();
         assert_eq!(old::state(&file), (FORMAT, None, 24), "{at}");
         assert!(!file.with_extension("redb.format-2").exists(), "it was made before the first commit");
