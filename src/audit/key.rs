@@ -141,10 +141,12 @@ pub fn identifier(system: Option<&str>, value: &str) -> String {
     }
 }
 
-/// The keys of a person with an Estonian personal code: named with its system, or without any.
-pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 4] {
-    let (system, with_country) = (systems.estonian_code(), format!("EE{code}"));
-    [identifier(Some(system), code), identifier(Some(system), &with_country), code.to_owned(), with_country]
+/// The keys of a person with an Estonian personal code: named with its system, with none, or without saying which.
+pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 6] {
+    let systems = [Some(systems.estonian_code()), Some(""), None];
+    let [[one, two, three], [four, five, six]] =
+        [code, &format!("EE{code}")].map(|code| systems.map(|system| identifier(system, code)));
+    [one, two, three, four, five, six]
 }
 
 fn add_within(texts: &mut Vec<String>, more: &[String], max: usize) {

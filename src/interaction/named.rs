@@ -238,7 +238,8 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
     ids.extend(linked);
     for id in ids {
         known.push(id.to_string());
-        for (system, value) in engine.patients().identifiers(id)? {
+        let ended = ended_identifiers(engine, id)?;
+        for (system, value) in engine.patients().identifiers(id)?.into_iter().chain(ended) {
             known.push(identifier(Some(&system), &value));
             if system == systems.estonian_code() {
                 known.extend(of_personal_code(&value, systems));
@@ -248,6 +249,22 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
     known.sort_unstable();
     known.dedup();
     Ok(known)
+}
+
+/// Identifiers in any version of a patient that are no longer theirs (`old`, or ended: Decision 285), unless another patient has or had
+/// them: who asks by one means this patient.
+fn ended_identifiers(engine: &Engine, id: Id) -> Result<Vec<(String, String)>, StoreError> {
+    let mut ended = Vec::new();
+    for version in engine.patients().versions(id)? {
+        let Ok(resource) = json::parse(&version.resource) else { continue };
+        for said in resource.items("identifier") {
+            let Some((system, value)) = said.text("system").zip(said.text("value")) else { continue };
+            if engine.patients().known_by(system, value)?.is_empty() {
+                ended.push((system.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    Ok(ended)
 }
 
 fn is_personal_code(text: &str) -> bool {

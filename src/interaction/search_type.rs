@@ -17,15 +17,17 @@ use crate::access::rights::May;
 use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
-use certificate::search::paging::SORT_DEFAULT;
 use certificate::search::query::{CompositionSearch, PatientIds};
 use certificate::search::request::base;
-use certificate::search::{EngineQuery, SearchPage, query};
+use certificate::search::{EngineQuery, SearchPage, Sort, SortKey, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
-/// Certificates that an event names because a search names their numbers or declarations. A search that names more is refused: it would tell
-/// of certificates that its event does not name.
-const AUDIT_COUNTED_MAX: u32 = 1_000;
+/// Certificates that an event names because they have a number or declaration that the request names: of each value the oldest, which no
+/// later one with the same value can push out. Usually there is one.
+const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
+
+/// Certificates that an event names because a search that shows none counts them.
+const AUDIT_COUNTED_MAX: u32 = 100;
 
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
@@ -185,35 +187,27 @@ impl Service {
 
     /// Adds the certificates that a search names by an identifier, of theirs or of something in them, to its event: before anything of it
     /// can be refused, so each parameter is read by itself.
-    ///
-    /// # Errors
-    /// They are more than one event names.
-    pub(super) async fn meet_named(&self, context: &RequestContext) -> Result<(), Outcome> {
+    pub(super) async fn meet_named(&self, context: &RequestContext) {
         let settings = self.search_settings(context);
         let may_name = |(name, _): &&(String, String)| matches!(base(name), "identifier" | "entry" | "_query");
-        let named = context.parameters.iter().filter(may_name).take(SEARCH_VALUES_MAX).filter_map(|sent| {
+        let named = context.parameters.iter().filter(may_name).take(SEARCH_VALUES_MAX).flat_map(|sent| {
             let alone = CompositionSearch::parse(std::slice::from_ref(sent), &settings);
-            alone.ok()?.named()
+            alone.map(|search| search.named()).unwrap_or_default()
         });
-        let named: Vec<Filter> = named.collect();
-        if named.is_empty() {
-            return Ok(());
-        }
-        let max = u64::from(AUDIT_COUNTED_MAX);
-        match self.meet_certificates(context, Filter::Any(named)).await {
-            total if total <= max => Ok(()),
-            _ => Err(Issue::new(Hcert::NamesTooMany).with("max", max.to_string()).into()),
+        for value in named.take(SEARCH_VALUES_MAX).collect::<Vec<_>>() {
+            self.meet_certificates(context, value).await;
         }
     }
 
-    /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
-    /// them or finds none that meets the rest of what was asked. Their number comes back; the event names the newest 1 000.
-    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) -> u64 {
-        let query = EngineQuery { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
+    /// Adds the oldest certificates that a request names by an identifier to its event: an answer tells of them whether it shows them,
+    /// counts them or finds none that meets the rest of what was asked.
+    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) {
+        let oldest = Sort { key: SortKey::Id, descending: false };
+        let query = EngineQuery { filter, sort: vec![oldest], page: 1, count: AUDIT_NAMED_BY_VALUE_MAX };
         // What cannot be searched now is refused by the search itself.
-        let Ok(page) = self.found(query).await else { return 0 };
-        context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
-        page.total
+        if let Ok(page) = self.found(query).await {
+            context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
+        }
     }
 
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier

@@ -185,10 +185,9 @@ impl Service {
         mut context: RequestContext,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let named = match interaction.row.kind == InteractionKind::Search && context.names_identifier {
-            true => Box::pin(self.meet_named(&context)).await,
-            false => Ok(()),
-        };
+        if interaction.row.kind == InteractionKind::Search && context.names_identifier {
+            Box::pin(self.meet_named(&context)).await;
+        }
         if context.identity.is_some() {
             let admitted = Box::pin(self.admit(&interaction, &mut context)).await;
             if admitted.is_err() && interaction.row.kind == InteractionKind::Create {
@@ -196,7 +195,6 @@ impl Service {
             }
             admitted?;
         }
-        named?;
         if interaction.may_change() {
             self.check_trail()?;
         }

@@ -43,7 +43,6 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::SearchParameterRepeated   => "`GET /Composition?_page=1&_page=2`",
         Hcert::SearchTooLong             => "`GET /Composition?subject=1,2,…` with more than 1 000 values",
         Hcert::SearchLinkExpired         => "`GET /Composition?_query=old`",
-        Hcert::NamesTooMany              => "`POST /Composition/_search` with the declarations of more than 1 000 certificates",
         Hcert::PageTooLarge              => "`GET /Composition?_count=100` where the certificates have more than 64 MiB together",
         Hcert::OperationParameterUnknown => "`GET /CodeSystem/$lookup?colour=red`",
         Hcert::OperationParameterMissing => "`GET /CodeSystem/$lookup`",

@@ -56,16 +56,15 @@ impl CompositionSearch {
     }
 
     /// What finds the certificates that the search names by an identifier, of theirs or of something in them, whatever else it asks and
-    /// whichever page of them it shows. Nothing where it names none.
-    pub fn named(&self) -> Option<Filter> {
+    /// whichever page of them it shows: one for each value.
+    pub fn named(&self) -> Vec<Filter> {
         let of_one = [Field::Identifier, Field::Entry, Field::EntryIdentifier];
         let filters = self.asked.all.iter().filter_map(|condition| match condition {
             SearchCondition::Filter(filter) => Some(filter),
             SearchCondition::Patients(_) => None,
         });
         let terms = filters.flat_map(Filter::terms).filter(|term| term.names_one(&of_one));
-        let terms: Vec<Filter> = terms.cloned().map(Filter::Term).collect();
-        (!terms.is_empty()).then_some(Filter::Any(terms))
+        terms.cloned().map(Filter::Term).collect()
     }
 
     /// Entries of a page; 0 asks for the total only.

@@ -53,8 +53,12 @@ impl Classes {
 
     /// Whether a certificate of this class can be stored: classes are never forgotten, so new ones are bounded. A certificate that is
     /// stored can always move to another state and consent.
+    ///
+    /// Profiles bind one coding of a category and one of a type, so of those there are few. Any further one is the client's own: all of
+    /// them together take at most half of the room.
     pub(super) fn has_room_for(&self, class: &Class) -> bool {
-        self.combinations < CLASSES_MAX || self.numbers.contains_key(class) || self.has_combination(class)
+        let room = if has_own_codings(class) { CLASSES_MAX / 2 } else { CLASSES_MAX };
+        self.combinations < room || self.numbers.contains_key(class) || self.has_combination(class)
     }
 
     fn has_combination(&self, class: &Class) -> bool {
@@ -107,6 +111,11 @@ fn read(bytes: &[u8]) -> Option<Class> {
     })
 }
 
+/// Whether a category or type has more codings than the one that profiles bind.
+fn has_own_codings(class: &Class) -> bool {
+    class.category.len() > 1 || class.kind.len() > 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +161,26 @@ mod tests {
         classes.add(Arc::new(Class { consent: Consent::ALL[2], ..class(State::Draft, 0) }));
         classes.add(Arc::new(class(State::Revoked, 0)));
         assert!(!classes.has_room_for(&class(State::Revoked, CLASSES_MAX)));
+    }
+
+    #[test]
+    fn codings_of_clients_leave_room_for_those_of_the_profiles() {
+        let coding = |code: usize| ClassCoding { system: None, code: Some(code.to_string().into()) };
+        let class = |codes: &[usize]| Class {
+            state: State::Draft,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category: codes.iter().map(|code| coding(*code)).collect(),
+            kind: vec![],
+        };
+        let mut classes = Classes::default();
+        let mut code = 1;
+        while classes.has_room_for(&class(&[0, code])) {
+            classes.add(Arc::new(class(&[0, code])));
+            code += 1;
+        }
+        assert_eq!(code - 1, CLASSES_MAX / 2);
+        assert!(classes.has_room_for(&class(&[0])) && classes.has_room_for(&class(&[7])));
+        assert!(classes.has_room_for(&class(&[0, 1])), "one that is known");
     }
 }

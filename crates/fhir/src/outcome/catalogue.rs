@@ -62,7 +62,6 @@ codes! {
     SearchTooLong = "HCERT-123",
     SearchLinkExpired = "HCERT-124",
     PageTooLarge = "HCERT-162",
-    NamesTooMany = "HCERT-217",
     OperationParameterUnknown = "HCERT-170",
     OperationParameterMissing = "HCERT-171",
     OperationParameterWrong = "HCERT-172",
