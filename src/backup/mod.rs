@@ -30,7 +30,7 @@ pub use check::{Checked, check};
 pub use digest::Digest;
 pub use folder::newest_in;
 pub use member::ArchiveMember;
-pub use restore::{FilledFolder, RestoreOptions, Restored, restore};
+pub use restore::{FilledFolder, RestoreOptions, Restored, change_by, restore};
 pub use schedule::{BackupPlan, Schedule, ScheduleStatus};
 pub use sealing::{ArchiveKeys, SIGNING_KEY_FILE, Sealing, Signer, closed, expect_sealed_as, recipients};
 pub use survey::{Apart, JudgedChain, Survey, newest_whole, survey};

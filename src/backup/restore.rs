@@ -13,7 +13,8 @@ use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
-use engine::{Beginning, EntryHash, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList};
+use engine::{Beginning, EntryHash, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList, made_by};
+use fhir::date_time;
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
@@ -71,6 +72,29 @@ impl FilledFolder {
 
 fn to_be_emptied(problem: &str, data: &Path) -> String {
     format!("{problem}\n{} holds what was restored so far; empty it before the next try", data.display())
+}
+
+/// The last change of a chain that was made by a time, milliseconds since 1970 UTC.
+///
+/// # Errors
+/// There is none, or the archives cannot be read.
+pub fn change_by(chain: &[Archive], time: i64) -> Result<u64, String> {
+    let (mut found, mut is_over) = (None, false);
+    for archive in chain {
+        read::walk(&archive.path, &archive.keys, |_, member, content| {
+            if let (ArchiveMember::Changes(_), false) = (member, is_over) {
+                let (last, ends) =
+                    made_by(&content.whole()?, time).map_err(|error| format!("{member}: {}", in_archive(error)))?;
+                (found, is_over) = (last.or(found), ends);
+            }
+            Ok(())
+        })?;
+        if is_over {
+            break;
+        }
+    }
+    let none = || format!("no change in the archives was made by {}", date_time::instant(time));
+    found.map(|seq: Seq| seq.0).ok_or_else(none)
 }
 
 /// Restores a chain of archives. They are read as a whole before anything is written. The folder stays marked until

@@ -15,6 +15,7 @@ use crate::bulk;
 use crate::config::{Config, exposure};
 use crate::interaction::account;
 use engine::{RestoredStore, system_clock};
+use fhir::date_time;
 
 /// Make a data folder of archives, or check archives
 ///
@@ -26,9 +27,10 @@ pub(super) struct RestoreArguments {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken
     #[arg(value_name = "ARCHIVE|DIR", required = true)]
     archives: Vec<PathBuf>,
-    /// Restore certificates only up to this change
-    #[arg(long, value_name = "CHANGE")]
-    to: Option<u64>,
+    /// Restore certificates only up to this change, or up to the last one that was made by this time: a date as a whole, Estonian time
+    /// where no offset is given
+    #[arg(long, value_name = "CHANGE|TIME", value_parser = RestoreTo::parse)]
+    to: Option<RestoreTo>,
     /// Check the restored folder as "hcert verify" does
     #[arg(long, conflicts_with = "check")]
     verify: bool,
@@ -47,6 +49,27 @@ pub(super) struct RestoreArguments {
     json: bool,
     #[command(flatten)]
     common: Common,
+}
+
+/// Where a restore ends.
+#[derive(Clone, Copy, Debug)]
+enum RestoreTo {
+    Change(u64),
+    /// Milliseconds since 1970 UTC.
+    Time(i64),
+}
+
+impl RestoreTo {
+    fn parse(text: &str) -> Result<RestoreTo, String> {
+        // A year alone has four digits as well, and is no time that anybody wants to go back to.
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let change = text.parse().map_err(|_| "this is no number of a change".to_owned());
+            return change.map(RestoreTo::Change);
+        }
+        let span = date_time::search_span(text);
+        let words = "this is no change and no time, such as 120000, 2026-11-22 or 2026-11-22T10:00";
+        span.map(|span| RestoreTo::Time(span.high)).map_err(|_| words.to_owned())
+    }
 }
 
 impl RestoreArguments {
@@ -247,14 +270,22 @@ fn chain(archives: &[PathBuf], to: Option<u64>, keys: &ArchiveKeys, bars: &mut B
 /// What is told, and what is wrong with the trail.
 fn restored(
     archives: &[PathBuf],
-    to: Option<u64>,
+    to: Option<RestoreTo>,
     keys: &ArchiveKeys,
     config: &Config,
     json: bool,
 ) -> Result<(String, Vec<String>), String> {
     let mut bars = Bars::new();
-    let chain = chain(archives, to, keys, &mut bars)?;
+    let change = match to {
+        Some(RestoreTo::Change(change)) => Some(change),
+        Some(RestoreTo::Time(_)) | None => None,
+    };
+    let chain = chain(archives, change, keys, &mut bars)?;
     let chain = chain.as_slice();
+    let to = match to {
+        Some(RestoreTo::Time(time)) => Some(backup::change_by(chain, time)?),
+        Some(RestoreTo::Change(_)) | None => change,
+    };
     let wanted = RestoreOptions {
         data: config.storage.data.clone(),
         cache_bytes: config.storage.cache_mb * 1024 * 1024,

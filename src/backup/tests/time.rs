@@ -156,3 +156,30 @@ fn an_archive_of_an_earlier_release_has_the_time_of_what_it_holds() {
     let (_, restored) = place.restored(&[archive], "restored", None);
     assert_eq!(clock(&restored), clock(&place.engine));
 }
+
+#[test]
+fn a_store_is_set_back_to_the_last_change_that_was_made_by_a_time() {
+    let place = Place::new();
+    let archives: Vec<Archive> = (0..3)
+        .scan(None::<Archive>, |before, _| {
+            for _ in 0..2 {
+                place.now.fetch_add(60_000, Ordering::SeqCst);
+                create(&place.engine).unwrap();
+            }
+            let name = format!("{}.tar", place.now.load(Ordering::SeqCst));
+            let archive = match before {
+                Some(before) => place.behind(&name, before),
+                None => place.full(&name),
+            };
+            before.replace(archive.clone());
+            Some(archive)
+        })
+        .collect();
+    let minute = |number: i64| NOON + number * 60_000;
+    assert!(change_by(&archives, minute(1) - 1).unwrap_err().contains("no change in the archives was made by"));
+    for number in 1..=6 {
+        assert_eq!(change_by(&archives, minute(number)), Ok(number as u64));
+        assert_eq!(change_by(&archives, minute(number + 1) - 1), Ok(number as u64));
+    }
+    assert_eq!(change_by(&archives, minute(99)), Ok(6));
+}

@@ -234,6 +234,27 @@ impl CopyOrder {
     }
 }
 
+/// The last change of a piece that was made by a time (milliseconds since 1970 UTC), and whether a later one stands behind it. Imported
+/// versions bring times of another store, so they are taken with the change they stand before.
+///
+/// # Errors
+/// A row is damaged.
+pub fn made_by(piece: &[u8], time: i64) -> Result<(Option<Seq>, bool), StoreError> {
+    let mut last = None;
+    for copied in copy::read_changes(piece) {
+        let copied = copied?;
+        let is_imported = match copied.change.what {
+            ChangeKind::Version(_) => version(&copied)?.is_imported()?,
+            ChangeKind::Consent(_) => false,
+        };
+        if !is_imported && copied.change.milliseconds > time {
+            return Ok((last, true));
+        }
+        last = Some(copied.change.seq);
+    }
+    Ok((last, false))
+}
+
 fn unknown(number: u8) -> StoreError {
     StoreError::Damaged(format!("dictionary {number} is missing"))
 }

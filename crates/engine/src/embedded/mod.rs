@@ -53,7 +53,7 @@ use certificate::Seq;
 use certificate::search::{EngineQuery, Hit, SearchPage};
 use classes::Classes;
 pub use compact::Compacted;
-pub use copy::{CopyCheck, CopyOrder};
+pub use copy::{CopyCheck, CopyOrder, made_by};
 use counters::Counters;
 pub use engine::{Engine, EngineOptions, EngineOrigin};
 pub use entry::Entry;
