@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::disk::Name;
@@ -14,6 +14,7 @@ use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::TrailFiles;
 use super::{AuditAction, ChainHead, Number, encoding};
+use base::regular_file;
 use journal::disk::sync_folder;
 use journal::record::{FilePiece, RecordWalk, sha256, written};
 
@@ -53,11 +54,11 @@ impl FileOf {
     /// # Errors
     /// It cannot be read.
     pub fn open(&self) -> io::Result<Option<(String, u64, impl Read + use<>)>> {
-        let found = match File::open(self.name.within(&self.folder)) {
+        let found = match regular_file::open_itself(&self.name.within(&self.folder)) {
             Ok(file) => Some((self.name, self.length, file)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let name = Name::Sealed(self.name.file());
-                match File::open(name.within(&self.folder)) {
+                match regular_file::open_itself(&name.within(&self.folder)) {
                     Ok(file) => Some((name, None, file)),
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
                     Err(error) => return Err(error),
@@ -84,7 +85,7 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
         Err(error) => return Err(told(error)),
     };
     if let Some(last) = files.last_mut().filter(|last| matches!(last.name, Name::Plain(_)) && last.length.is_none()) {
-        let content = fs::read(last.name.within(&last.folder)).map_err(told)?;
+        let content = regular_file::read_itself(&last.name.within(&last.folder)).map_err(told)?;
         last.length = Some((written(&content) + ZEROS_OF_EVENTS) as u64);
     }
     Ok(files)
@@ -273,7 +274,7 @@ pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let is_its_own = header.is_some_and(|header| header.file == name.file());
     let path = name.within(&folder);
     let path = if is_its_own { path } else { path.with_extension("damaged") };
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let mut file = regular_file::make_anew(&path)?;
     file.write_all(content)?;
     file.sync_all()?;
     if let Name::Sealed(number) = name

@@ -1,10 +1,11 @@
 //! The files of a trail by their names, and those beside them.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use base::regular_file;
 
 /// A file of the trail, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +57,7 @@ pub fn folder(data: &Path) -> PathBuf {
 }
 
 pub(super) fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = regular_file::make_anew(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -11,6 +11,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{CurrentFile, ReadyFile};
 use super::{ChainHead, Number, encoding};
+use base::regular_file;
 use certificate::Seq;
 use journal::disk::{Disk, DiskFile, sync_folder};
 use journal::record::{FilePiece, RecordWalk, written};
@@ -125,7 +126,7 @@ fn plain(
     repaired: &mut Vec<TrailRepair>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = Name::Plain(file).within(folder);
-    let bytes = fs::read(&path).map_err(text)?;
+    let bytes = regular_file::read_itself(&path).map_err(text)?;
     let header = Header::read(&bytes).filter(|header| header.file == file);
     let mut end = TrailEnd {
         before: header.map_or((Number(0), [0; 32]), |header| header.before),
@@ -220,7 +221,7 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> 
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = Name::Plain(file).within(&trail.folder);
-        let is_whole = fs::metadata(&path)?.len() == file_bytes && written(&fs::read(&path)?) == 0;
+        let is_whole = fs::metadata(&path)?.len() == file_bytes && written(&regular_file::read_itself(&path)?) == 0;
         if is_whole && file > current && ready.is_none() {
             ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
         } else {

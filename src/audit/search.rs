@@ -13,6 +13,7 @@ use super::trail::{TrailFile, TrailFiles};
 use super::wanted::{EventFilter, PatientOf};
 use super::writer::TrailShared;
 use super::{AuditEvent, EventOrder, Number, encoding};
+use base::regular_file;
 use journal::record::{FilePiece, RecordWalk, payload_of};
 
 /// A page of a search.
@@ -144,7 +145,7 @@ impl EventSearch<'_> {
             false => index.within(event, &times),
         });
         // Retention was faster: what it removed has nothing to tell.
-        let Ok(stored) = File::open(self.trail.path(part)) else { return Ok(None) };
+        let Ok(stored) = regular_file::open_itself(&self.trail.path(part)) else { return Ok(None) };
         Ok(Some((Hits { events, bytes: EventBytes::Sealed { file: stored, index, block: None } }, perhaps)))
     }
 
@@ -162,7 +163,7 @@ impl EventSearch<'_> {
             let places = events.iter().map(|event| (Number(first + u64::from(*event)), draft.place(*event))).collect();
             (events, places, perhaps)
         };
-        let file = File::open(self.trail.path(part)).ok()?;
+        let file = regular_file::open_itself(&self.trail.path(part)).ok()?;
         let (events, places, perhaps) = self.shared.indexes.of_plain(&self.trail.folder, part, || true, chosen)?;
         let events = (0..events.len() as u32).collect();
         Some((Hits { events, bytes: EventBytes::Plain { file, places } }, perhaps))

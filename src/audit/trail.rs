@@ -1,6 +1,6 @@
 //! The files of a trail, in their order: which of them count, and how far.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::is_set_back;
 use super::{ChainHead, Number, encoding};
+use base::regular_file;
 use journal::record::{FilePiece, RecordWalk, written};
 
 /// The files of a folder at one moment, the oldest first.
@@ -210,7 +211,7 @@ impl TrailFile {
     /// Nothing for a plain file that is empty.
     pub fn look(folder: &Path, name: Name) -> io::Result<Option<TrailFile>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
-        File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
+        regular_file::open_itself(&name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
         if let Some(format) = later_format(&start) {
             // It is no damage, and must not be treated as such.
             let told = format!(
@@ -241,17 +242,19 @@ impl TrailFile {
     /// It cannot be read.
     pub fn content(&self, folder: &Path) -> io::Result<Option<Vec<u8>>> {
         let file = self.name.file();
-        let mut content = match fs::read(self.name.within(folder)) {
+        let mut content = match regular_file::read_itself(&self.name.within(folder)) {
             Ok(bytes) => match self.name {
                 Name::Plain(_) => bytes,
                 Name::Sealed(_) => expanded(&bytes),
             },
             // It may have been sealed since the folder was listed.
-            Err(error) if error.kind() == ErrorKind::NotFound => match fs::read(Name::Sealed(file).within(folder)) {
-                Ok(bytes) => expanded(&bytes),
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(error),
-            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                match regular_file::read_itself(&Name::Sealed(file).within(folder)) {
+                    Ok(bytes) => expanded(&bytes),
+                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                    Err(error) => return Err(error),
+                }
+            }
             Err(error) => return Err(error),
         };
         if let Some(length) = self.length.and_then(|length| usize::try_from(length).ok()) {
@@ -276,7 +279,7 @@ fn later_format(start: &[u8]) -> Option<u8> {
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
-    Ok(written(&fs::read(path)?) == 0)
+    Ok(written(&regular_file::read_itself(path)?) == 0)
 }
 
 fn expanded(sealed: &[u8]) -> Vec<u8> {

@@ -1,7 +1,6 @@
 //! Verifying a trail: whether it is as it was written, from its first event to its last.
 
 use std::fmt::Write;
-use std::fs;
 use std::io;
 
 use super::disk::Name;
@@ -13,6 +12,7 @@ use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
 use super::{AuditAction, AuditEvent, ChainHead, Number, encoding};
+use base::regular_file;
 use certificate::Seq;
 use engine::EntryHash;
 use journal::record::{FilePiece, RecordWalk, sha256, written};
@@ -271,7 +271,7 @@ impl<'a> TrailVerifier<'a> {
     }
 
     fn seal(&mut self, name: Name, content: &[u8], seal: &Seal, last: Option<(Number, Hash)>, times: (i64, i64)) {
-        let stored = fs::read(name.within(&self.trail.folder)).unwrap_or_default();
+        let stored = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
         if sha256(stored.get(SEAL_BYTES..).unwrap_or_default()) != seal.stored {
             self.problem(format!("{name}: what is stored is not what its header says"));
         }
@@ -296,7 +296,7 @@ impl<'a> TrailVerifier<'a> {
     /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
     fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
         let path = index_path(&self.trail.folder, name.file());
-        let sealed = fs::read(name.within(&self.trail.folder)).unwrap_or_default();
+        let sealed = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
         match index::omits(&path, (content, &sealed), seal, self.beside.subjects)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {
@@ -317,7 +317,7 @@ impl<'a> TrailVerifier<'a> {
             return;
         }
         // A file that was sealed meanwhile had been looked at by then.
-        let Ok(bytes) = fs::read(part.name.within(&self.trail.folder)) else { return };
+        let Ok(bytes) = regular_file::read_itself(&part.name.within(&self.trail.folder)) else { return };
         let behind = bytes.get(length as usize..).unwrap_or_default();
         if written(behind) > 0 {
             self.problem(format!("{}: there is something behind its last event", part.name));
@@ -328,13 +328,13 @@ impl<'a> TrailVerifier<'a> {
     fn around(&mut self) {
         let trail = self.trail;
         for file in &trail.spare {
-            let bytes = fs::read(Name::Plain(*file).within(&trail.folder)).unwrap_or_default();
+            let bytes = regular_file::read_itself(&Name::Plain(*file).within(&trail.folder)).unwrap_or_default();
             if written(&bytes) > 0 {
                 self.problem(format!("{}: it should be empty", Name::Plain(*file)));
             }
         }
         for double in &trail.doubles {
-            let bytes = match fs::read(double.within(&trail.folder)) {
+            let bytes = match regular_file::read_itself(&double.within(&trail.folder)) {
                 // It was sealed while the trail was read, and goes away once its sealed form is durable.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 bytes => bytes.unwrap_or_default(),

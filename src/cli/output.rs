@@ -175,7 +175,7 @@ impl Replaced {
                 // A file system without locks has nobody to be kept out by one.
                 Ok(()) | Err(TryLockError::Error(_)) => {}
             }
-            match (is_at(&part, &file), is_new) {
+            match (regular_file::is_at(&part, &file), is_new) {
                 (true, true) => return Ok(Replaced { part, path: path.to_owned(), file }),
                 (true, false) => fs::remove_file(&part)?,
                 (false, _) => {}
@@ -193,17 +193,10 @@ impl Replaced {
 impl Drop for Replaced {
     fn drop(&mut self) {
         // In the end it lies under its own name, and the next process may have made another one under this.
-        if is_at(&self.part, &self.file) {
+        if regular_file::is_at(&self.part, &self.file) {
             drop(fs::remove_file(&self.part));
         }
     }
-}
-
-/// Whether an open file is what lies at a path.
-fn is_at(path: &Path, file: &File) -> bool {
-    let id = |found: fs::Metadata| (found.dev(), found.ino());
-    let there = fs::symlink_metadata(path).map(id);
-    there.is_ok_and(|there| file.metadata().map(id).is_ok_and(|own| own == there))
 }
 
 /// The same error once more.

@@ -1,8 +1,8 @@
 //! Files that have to be regular ones: opening a FIFO waits for its other end, and a device may never end.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Opens a file to be read. Never waits for a writer, as opening a named pipe does.
@@ -10,11 +10,84 @@ use std::path::Path;
 /// # Errors
 /// The system refuses, or it is no regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    expect_regular(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
+}
+
+/// As [`open`], of a file that lies where its path says: whoever can write to the folder may have put a link to a file of somebody else in
+/// its place.
+///
+/// # Errors
+/// As there, or it is a link.
+pub fn open_itself(path: &Path) -> io::Result<File> {
+    expect_regular(open_no_link(path, OpenOptions::new().read(true))?)
+}
+
+/// What such a file holds.
+///
+/// # Errors
+/// As [`open_itself`], or it cannot be read.
+pub fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_itself(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`open_itself`], to be read and written.
+///
+/// # Errors
+/// As there.
+pub fn open_itself_to_write(path: &Path) -> io::Result<File> {
+    expect_regular(open_no_link(path, OpenOptions::new().read(true).write(true))?)
+}
+
+/// Makes an empty file for its owner only (0600), to be read and written. What a run that was cut off, or somebody else, left under its
+/// name is removed and never written through.
+///
+/// # Errors
+/// What lies there cannot be removed, somebody else was faster, or the system refuses.
+pub fn make_anew(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // With O_EXCL the system follows no link either.
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Empties a file, or makes it as [`make_anew`] does where there is none. It works on a disk that takes no new file in place of an old one.
+///
+/// # Errors
+/// It is a link, or no regular file, or the system refuses.
+pub fn make_empty(path: &Path) -> io::Result<File> {
+    let file = expect_regular(open_no_link(path, OpenOptions::new().write(true).create(true).truncate(false))?)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+fn open_no_link(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options.mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path).map_err(|error| {
+        match error.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::new(ErrorKind::InvalidInput, LINK),
+            _ => error,
+        }
+    })
+}
+
+/// What is said of a link where a file of our own should be.
+const LINK: &str = "it is a link and no regular file; remove it";
+
+fn expect_regular(file: File) -> io::Result<File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
     }
+}
+
+/// Whether an open file is what lies at a path, which is no link to it.
+pub fn is_at(path: &Path, file: &File) -> bool {
+    let id = |found: Metadata| (found.dev(), found.ino());
+    let there = fs::symlink_metadata(path).map(id);
+    there.is_ok_and(|there| file.metadata().map(id).is_ok_and(|own| own == there))
 }
 
 /// Whether a path leads to a FIFO or a device, in words: `a FIFO`. Nothing for every other kind of file, and where there is none.
@@ -69,5 +142,29 @@ mod tests {
         open(&link).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "text");
         assert_eq!(open(&folder.path().join("none")).unwrap_err().kind(), ErrorKind::NotFound);
+        for refused in [open_itself(&link), open_itself_to_write(&link), make_empty(&link)] {
+            assert_eq!(refused.unwrap_err().to_string(), LINK);
+        }
+        assert_eq!(read_itself(&file).unwrap(), b"text");
+    }
+
+    /// A link that another user had put under the name of a temporary file emptied the file that it led to.
+    #[test]
+    fn what_is_made_anew_is_written_through_no_link_and_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let [precious, new] = ["precious", "new"].map(|name| folder.path().join(name));
+        std::fs::write(&precious, "text").unwrap();
+        std::os::unix::fs::symlink(&precious, &new).unwrap();
+        drop(make_anew(&new).unwrap());
+        assert!(!new.is_symlink());
+        // One that others can read is not taken over.
+        std::fs::write(&new, "left").unwrap();
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let made = make_anew(&new).unwrap().metadata().unwrap();
+        assert_eq!((made.len(), made.permissions().mode() & 0o777), (0, 0o600));
+        std::fs::write(&new, "left").unwrap();
+        assert_eq!(make_empty(&new).unwrap().metadata().unwrap().len(), 0);
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "text");
     }
 }

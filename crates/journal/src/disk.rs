@@ -6,6 +6,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use base::regular_file;
+
 /// Makes and opens the files that are written to.
 pub trait Disk: Send + Sync {
     /// Makes a file of that many bytes, all zero and really written, and durable with its name.
@@ -62,11 +64,11 @@ impl Disk for SystemDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+        Ok(Arc::new(regular_file::open_itself_to_write(path)?))
     }
 
     fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        absent_is_none(fs::read(path))
+        absent_is_none(regular_file::read_itself(path))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

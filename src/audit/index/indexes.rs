@@ -1,7 +1,6 @@
 //! The indexes of a trail as far as they are known.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,6 +11,7 @@ use crate::audit::head::Hash;
 use crate::audit::header::Header;
 use crate::audit::seal::Seal;
 use crate::audit::trail::TrailFile;
+use base::regular_file;
 use journal::record::whole_records;
 
 /// What is known of the indexes of a trail.
@@ -110,7 +110,7 @@ impl Indexes {
 fn extend(draft: &mut IndexDraft, path: &Path, bytes: usize, subjects: &Subjects) -> Option<()> {
     let before = draft.walked();
     let mut piece = vec![0; (bytes - before).min(AUDIT_DRAFT_PIECE_BYTES)];
-    File::open(path).and_then(|file| file.read_exact_at(&mut piece, before as u64)).ok()?;
+    regular_file::open_itself(path).and_then(|file| file.read_exact_at(&mut piece, before as u64)).ok()?;
     let whole = match whole_records(&piece) {
         // A record is shorter than a piece, so this one is damaged: the draft finds that.
         0 => piece.len(),

@@ -3,10 +3,11 @@
 //! It is not synced itself. It matters for as long as the system shows what the disk does not have; a power cut takes both.
 
 use std::fmt::Debug;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use base::regular_file;
 
 use super::ranges::Ranges;
 
@@ -58,15 +59,14 @@ impl UnsyncedMark {
 
 impl Note for PathBuf {
     fn read(&self) -> Option<String> {
-        match fs::read_to_string(self) {
+        match regular_file::read_itself(self) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            read => Some(read.unwrap_or_default()),
+            read => Some(String::from_utf8(read.unwrap_or_default()).unwrap_or_default()),
         }
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(self)?;
-        file.write_all(text.as_bytes())
+        regular_file::make_empty(self)?.write_all(text.as_bytes())
     }
 
     fn remove(&self) {

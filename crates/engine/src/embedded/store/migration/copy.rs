@@ -1,8 +1,7 @@
 //! The copy of an older store that is made before the first step, and kept: only an operator knows when nobody will want to go back.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use redb::Database;
@@ -10,6 +9,7 @@ use redb::Database;
 use super::super::log::{Log, guarded};
 use super::super::{META, StoreError, room};
 use base::log::event;
+use base::regular_file;
 
 /// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
 const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
@@ -54,7 +54,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Nothing is written to the store meanwhile, so its file is what a power cut would leave: whole.
 fn write(path: &Path, part: &Path) -> Result<(), String> {
     let copied = || -> io::Result<()> {
-        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part)?;
+        let mut out = regular_file::make_anew(part)?;
         io::copy(&mut File::open(path)?, &mut out)?;
         out.sync_all()
     };
