@@ -16,6 +16,7 @@ mod read;
 mod restore;
 mod schedule;
 mod sealing;
+mod signing_key;
 mod survey;
 mod take;
 #[cfg(test)]
@@ -32,7 +33,8 @@ pub use folder::newest_in;
 pub use member::ArchiveMember;
 pub use restore::{FilledFolder, RestoreOptions, Restored, change_by, restore};
 pub use schedule::{BackupPlan, Schedule, ScheduleStatus};
-pub use sealing::{ArchiveKeys, SIGNING_KEY_FILE, Sealing, Signer, closed, expect_sealed_as, recipients};
+pub use sealing::{ArchiveKeys, Sealing, Signer, closed, expect_sealed_as, recipients};
+pub use signing_key::SIGNING_KEY_FILE;
 pub use survey::{Apart, JudgedChain, Survey, newest_whole, survey};
 pub use take::{Sink, TakeOptions, take, take_at_rest};
 pub use write::{ArchiveTarget, Unfinished, WrittenArchive};

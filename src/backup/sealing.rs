@@ -3,9 +3,8 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
@@ -18,10 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::about::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
-use super::file;
+use super::{file, signing_key};
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
-use base::{owner, regular_file};
-use engine::STORE_FILE;
+use base::regular_file;
 
 /// How every age file begins.
 const MAGIC: &[u8] = b"age-encryption.org/";
@@ -40,9 +38,6 @@ pub(super) const OTHER_IDENTITY: &str =
 
 /// What is said of a plain archive where a signature is demanded.
 pub(super) const UNSIGNED: &str = "it is neither encrypted nor signed";
-
-/// Name of the file in the data folder that archives are signed with.
-pub const SIGNING_KEY_FILE: &str = "backup-signing-key";
 
 /// Who may read an archive: an age recipient, `age1…`.
 #[derive(Clone)]
@@ -85,8 +80,7 @@ impl Sealing {
         if recipients.is_empty() {
             return Ok(None);
         }
-        let path = data.join(SIGNING_KEY_FILE);
-        let key = signing_key(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+        let key = signing_key::of(data)?;
         Ok(Some(Sealing { recipients, key: Arc::new(key) }))
     }
 
@@ -153,43 +147,6 @@ fn together(recipients: &[Recipient]) -> Digest {
     let mut texts: Vec<String> = recipients.iter().map(|recipient| recipient.0.to_string()).collect();
     texts.sort();
     Digest::of(texts.join("\n").as_bytes())
-}
-
-fn signing_key(path: &Path) -> Result<Ed25519KeyPair, String> {
-    let told = |error: io::Error| error.to_string();
-    regular_file::refuse(path).map_err(told)?;
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = Ed25519KeyPair::generate().map_err(|_| "no key can be made: no random numbers")?;
-            let bytes = made.to_pkcs8v1().map_err(|_| "no key can be made")?;
-            let folder = path.parent().unwrap_or(Path::new("."));
-            if !folder.join(STORE_FILE).exists() {
-                return Err("there is no store in this folder to sign for".to_owned());
-            }
-            // Under its name it is whole; of two that are made at once one counts.
-            let new = path.with_extension("new");
-            let mut file =
-                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(told)?;
-            file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).map_err(told)?;
-            // Made by root, it is for the service's user all the same.
-            let of = fs::metadata(folder).map_err(told)?;
-            if owner::own_user() == 0 && of.uid() != 0 {
-                fchown(&file, Some(of.uid()), Some(of.gid())).map_err(told)?;
-            }
-            let named = fs::hard_link(&new, path);
-            drop(fs::remove_file(&new));
-            match named {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(told(error)),
-                _ => File::open(folder).and_then(|folder| folder.sync_all()).map_err(told)?,
-            }
-            fs::read(path).map_err(told)?
-        }
-        Err(error) => return Err(told(error)),
-    };
-    Ed25519KeyPair::from_pkcs8(&bytes).map_err(|_| {
-        "it is no signing key; put it back from a copy, or remove it: the next backup makes another one".to_owned()
-    })
 }
 
 /// The public key that signatures of archives are checked with; shown as 64 hexadecimal digits.

@@ -1,7 +1,7 @@
 //! Whose a file is. What belongs to another user can be read and changed by that user at any moment, whatever is checked before.
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -40,6 +40,14 @@ pub fn has_acl(path: &Path) -> bool {
     let names = [c"system.posix_acl_access", c"system.posix_acl_default"];
     // SAFETY: both texts end with a zero and live through the call, which with a size of zero writes nothing.
     names.iter().any(|name| unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) } > 0)
+}
+
+/// The bits of a mode that give rights to others than its owner and the group of this process.
+pub fn rights_of_others(path: &Path, found: &Metadata) -> u32 {
+    // SAFETY: the call has no arguments, returns a number, and cannot fail.
+    let is_own_group = found.gid() == unsafe { libc::getegid() };
+    // With an access control list the bits of the group are its mask: the most that anybody on it may do.
+    found.mode() & if is_own_group && !has_acl(path) { 0o007 } else { 0o077 }
 }
 
 /// Links on the way to one place; the system itself follows no more.
@@ -100,11 +108,7 @@ pub fn expect_private(folder: &Path) -> Result<(), String> {
     {
         let Ok(found) = fs::metadata(path) else { continue };
         let mode = found.mode();
-        // SAFETY: the call has no arguments, returns a number, and cannot fail.
-        let is_own_group = found.gid() == unsafe { libc::getegid() };
-        // With an access control list the bits of the group are its mask: the most that anybody on it may do.
-        let others = if is_own_group && !has_acl(path) { 0o002 } else { 0o022 };
-        let is_open = mode & others != 0 && (is_folder || mode & 0o1000 == 0);
+        let is_open = rights_of_others(path, &found) & 0o022 != 0 && (is_folder || mode & 0o1000 == 0);
         let name = || if is_folder { "it".to_owned() } else { format!("the folder above it, {},", path.display()) };
         if is_open {
             return Err(format!(
@@ -122,6 +126,21 @@ pub fn expect_private(folder: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// As [`expect_private`], of names in a folder that is private itself, as far as others come to them: they may pass through the folder, or a
+/// link leads out of it.
+///
+/// # Errors
+/// As there, with the name.
+pub fn expect_private_within(folder: &Path, names: &[&str]) -> Result<(), String> {
+    let passes = fs::metadata(folder).is_ok_and(|found| found.mode() & 0o011 != 0);
+    names.iter().try_for_each(|name| {
+        let path = folder.join(name);
+        let is_reached = path.exists() && (passes || path.is_symlink());
+        let judged = if is_reached { expect_private(&path) } else { expect_own(&path) };
+        judged.map_err(|problem| format!("{name}: {problem}"))
+    })
 }
 
 #[cfg(test)]
@@ -176,6 +195,16 @@ mod tests {
             assert_eq!(expect_private(&link).is_ok(), is_private, "{mode:o}");
             assert_eq!(expect_private(&link.join("new")).is_ok(), is_private, "{mode:o}");
         }
+        let within = |of_data: u32, of_file: u32| {
+            judged(0o755, of_data);
+            fs::write(data.join("file"), "").unwrap();
+            fs::set_permissions(data.join("file"), fs::Permissions::from_mode(of_file)).unwrap();
+            expect_private_within(&data, &["file", "none"]).is_ok()
+        };
+        assert_eq!(
+            [(0o755, 0o644), (0o755, 0o666), (0o711, 0o602), (0o700, 0o666)].map(|(a, b)| within(a, b)),
+            [true, false, false, true]
+        );
         if own_user() == 0 {
             lchown(&link, Some(4_242), None).unwrap();
             assert!(expect_private(&link.join("new")).unwrap_err().contains("user 4242"));
