@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::chain::{Archive, chains, newest};
 use super::file::{PART, PREFIX, digest_path, paths};
 use super::sealing::{ArchiveKeys, Label};
+use base::owner;
 
 /// After this long nobody writes to an archive any more that was begun.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
@@ -26,6 +27,14 @@ pub(super) struct FolderProblem {
     pub path: PathBuf,
     /// Why, with its name.
     pub text: String,
+}
+
+/// Whether archives may go to a folder, or to a file in one, for commands and for the schedule alike. Decision 268.
+///
+/// # Errors
+/// Another user of the machine owns it, can write to it, or could exchange it: in words.
+pub fn expect_target(to: &Path) -> Result<(), String> {
+    owner::expect_private(to).map_err(|problem| format!("{}: {problem}", to.display()))
 }
 
 /// The archives of a folder, by what their heads say.

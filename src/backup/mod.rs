@@ -29,7 +29,7 @@ pub use about::{ArchiveManifest, Base};
 pub use chain::{Archive, in_order};
 pub use check::{Checked, check};
 pub use digest::Digest;
-pub use folder::newest_in;
+pub use folder::{expect_target, newest_in};
 pub use member::ArchiveMember;
 pub use restore::{FilledFolder, RestoreOptions, Restored, change_by, restore};
 pub use schedule::{BackupPlan, Schedule, ScheduleStatus};

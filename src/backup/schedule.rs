@@ -151,6 +151,8 @@ impl ScheduleShared {
         let BackupPlan { folder, every_minutes, .. } = &self.plan;
         let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
         let now = (self.clock)();
+        // Each time, since it may have become another one, or another's, meanwhile.
+        folder::expect_target(folder)?;
         let sealing = Sealing::open(&self.plan.recipients, &self.plan.data)?;
         // What others signed is nothing to go on from.
         let keys = ArchiveKeys::of_signer(sealing.as_ref().map(Sealing::signer));

@@ -13,7 +13,6 @@ use crate::backup::{
 };
 use crate::config::{Config, is_within};
 use crate::socket::CommandRequest;
-use base::owner;
 use engine::system_clock;
 
 /// Write everything the service keeps into an archive
@@ -65,7 +64,7 @@ impl BackupArguments {
         if let Some(folder) = missing_folder(&to) {
             return Err(Failure::Failed(no_folder(&folder)));
         }
-        owner::expect_private(&to).map_err(|problem| Failure::Failed(format!("{}: {problem}", to.display())))?;
+        backup::expect_target(&to).map_err(Failure::Failed)?;
         let sealing = Sealing::open(&config.backup.recipients, data).map_err(Failure::Failed)?;
         // Without an identity an encrypted archive is known by its label, which anybody can have written who has not signed it.
         let keys = ArchiveKeys::of_signer(sealing.as_ref().map(Sealing::signer));
