@@ -12,6 +12,7 @@ use super::trail::{TrailFile, TrailFiles};
 use super::writer::{TrailShared, TrailWriter};
 use super::{AuditAction, AuditEvent, opening, verify};
 use base::log::event;
+use base::regular_file;
 use journal::disk::sync_folder;
 use journal::record::sha256;
 
@@ -90,6 +91,7 @@ pub(super) fn keep_files(shared: &TrailShared) {
     loop {
         make_next(shared);
         let mut work = || -> Result<bool, String> {
+            shared.expect_folder().map_err(|error| error.to_string())?;
             let is_done = seal_full(shared)?;
             if retention_due <= Instant::now() {
                 remove_old(shared)?;
@@ -124,7 +126,8 @@ fn make_next(shared: &TrailShared) {
         writer.newest_file += 1;
         writer.newest_file
     };
-    let made = opening::make(&shared.folder, file, shared.options.file_bytes, &*shared.disk);
+    let make = || opening::make(&shared.folder, file, shared.options.file_bytes, &*shared.disk);
+    let made = shared.expect_folder().and_then(|()| make());
     let mut writer = shared.writer();
     match made {
         Ok(ready) if ready.file > writer.current.file => {
@@ -155,7 +158,7 @@ fn seal_full(shared: &TrailShared) -> Result<bool, String> {
     let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
     for double in &trail.doubles {
         let sealed = Name::Sealed(double.file()).within(&trail.folder);
-        let bytes = fs::read(sealed).map_err(|error| error.to_string())?;
+        let bytes = regular_file::read_itself(&sealed).map_err(|error| error.to_string())?;
         // One that is damaged stays beside the other, which verifying tells.
         if Seal::read(&bytes).is_some_and(|seal| holds(&bytes, &seal)) {
             fs::remove_file(double.within(&trail.folder)).map_err(|error| error.to_string())?;

@@ -19,6 +19,7 @@ use super::search::EventSearch;
 use super::trail::TrailFiles;
 use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
 use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, head, keeper};
+use base::held_folder::HeldFolder;
 use base::log::event;
 use base::threads;
 use certificate::Seq;
@@ -58,6 +59,7 @@ impl AuditTrail {
         let folder = folder(&options.folder);
         let opened = opening::open(&folder, options.file_bytes, &*disk)
             .map_err(|problem| format!("the audit trail in {}: {problem}", folder.display()))?;
+        let held = HeldFolder::open(&folder).ok();
         let opening::OpenedTrail { current, ready, head, last_change, repaired } = opened;
         let durable = Durable { head, file: current.file, position: current.position, last_change };
         let newest_file = ready.as_ref().map_or(current.file, |ready| ready.file.max(current.file));
@@ -84,6 +86,7 @@ impl AuditTrail {
         let shared = Arc::new(TrailShared {
             options,
             folder,
+            held,
             disk,
             writer: Mutex::new(writer),
             written: Condvar::new(),
@@ -334,6 +337,7 @@ impl AuditTrail {
     /// # Errors
     /// The folder cannot be read.
     pub fn trail(&self) -> io::Result<TrailFiles> {
+        self.shared.expect_folder()?;
         // Files are not replaced while this is held.
         let _still = self.shared.syncing();
         let bound = {

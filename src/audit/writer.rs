@@ -1,7 +1,7 @@
 //! Where the next event goes, what is not durable yet, and how it becomes so.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,9 @@ use super::index::Indexes;
 use super::{AuditEvent, encoding};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
+use base::held_folder::HeldFolder;
 use base::log::event;
+use base::regular_file;
 use certificate::Seq;
 use journal::disk::{Disk, DiskFile, sync_folder};
 use journal::record;
@@ -55,6 +57,8 @@ pub(super) struct TrailShared {
     pub options: TrailOptions,
     /// `audit` in the data folder.
     pub folder: PathBuf,
+    /// The same, held open: another one may lie at its path later.
+    pub held: Option<HeldFolder>,
     pub disk: Arc<dyn Disk>,
     pub writer: Mutex<TrailWriter>,
     /// Something was written, something fails, or the log is closed: whoever makes durable looks.
@@ -167,6 +171,17 @@ impl TrailShared {
         written.map_err(Failing)
     }
 
+    /// Whether the folder is still the one that was opened, for whoever makes, seals or removes files in it.
+    ///
+    /// # Errors
+    /// It is another one, of which nothing is this trail's.
+    pub(super) fn expect_folder(&self) -> io::Result<()> {
+        match self.held.as_ref().is_none_or(|held| held.is_at(&self.folder)) {
+            true => Ok(()),
+            false => Err(io::Error::other("audit/ was moved away, and another folder, or none, lies in its place")),
+        }
+    }
+
     /// As [`AuditTrail::sync_now`]. Waiting for each other, callers find their events durable already.
     pub(super) fn sync_now(&self) -> Result<(), Failing> {
         let asked = self.writer().head.number;
@@ -205,7 +220,8 @@ impl TrailShared {
                 let problem = format!("what was written could not be made durable: {error}");
                 event!(AUDIT_FAILING, problem);
                 writer.sync_problem = Some(problem.clone());
-                if let Err(error) = File::create(mark(&self.folder)) {
+                let marked = self.expect_folder().and_then(|()| regular_file::make_empty(&mark(&self.folder)));
+                if let Err(error) = marked {
                     event!(AUDIT_UNMARKED, %error);
                 }
                 self.written.notify_all();
@@ -220,6 +236,7 @@ impl TrailShared {
     /// # Errors
     /// The new file fails too; the trail stays as it was.
     pub(super) fn recover(&self) -> Result<(), String> {
+        self.expect_folder().map_err(|error| error.to_string())?;
         let _turn = self.syncing();
         // Nothing is appended while the trail fails, so that nothing moves in between.
         let (durable, pending, file, ready) = {
@@ -301,7 +318,9 @@ impl TrailShared {
 
     /// Removes a plain file that holds nothing. Where that fails, a later file tells that it does not count.
     pub(super) fn remove(&self, file: u64) {
-        drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
+        if self.expect_folder().is_ok() {
+            drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
+        }
     }
 }
 

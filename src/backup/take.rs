@@ -77,7 +77,8 @@ pub fn take_at_rest(
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         trail => trail.map(Some),
     };
-    copy(engine, (&|| audit::files_at_rest(data), &trail), taking, sink, report)
+    let files = || engine.expect_folder().map_err(words).and_then(|()| audit::files_at_rest(data));
+    copy(engine, (&files, &trail), taking, sink, report)
 }
 
 fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<(), String> {

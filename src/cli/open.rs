@@ -25,8 +25,8 @@ use base::{owner, regular_file};
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
 use engine::{
-    self, Clock, DAMAGED, Engine, EngineOrigin, FolderPurpose, JOURNAL_FILES, RESTORING, RestoredStore, STORE_FILE,
-    Witness,
+    self, Clock, DAMAGED, Engine, EngineOrigin, FOLDER_LOCK, FolderPurpose, JOURNAL_FILES, RESTORING, RestoredStore,
+    STORE_FILE, Witness,
 };
 
 /// Milliseconds of a day.
@@ -39,8 +39,9 @@ pub(super) fn for_owner_only() {
 }
 
 /// Files of the data folder beside the store that are made where they are missing.
-const MADE_AGAIN: [&str; 8] = [
+const MADE_AGAIN: [&str; 9] = [
     "hcert.pid",
+    FOLDER_LOCK,
     JOURNAL_FILES[0],
     JOURNAL_FILES[1],
     "store.room",
@@ -365,6 +366,7 @@ pub(super) fn engine_and_trail(
     };
     let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
     let options = audit::TrailOptions { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
+    expect_folder(config, &engine)?;
     let mut log = AuditTrail::open(options)?;
     log.index(subjects(&engine))?;
     let log = Arc::new(log);
@@ -472,12 +474,20 @@ pub(super) fn trail(config: &Config, engine: &Engine) -> Result<AuditTrail, Stri
 /// # Errors
 /// The trail cannot be opened or written.
 pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<AuditTrail, String> {
+    expect_folder(config, engine)?;
     let log = AuditTrail::open(audit_options(config, engine::system_clock()))?;
     if let Some(problem) = kept_head(engine).map(|head| log.expect(head)).transpose()?.flatten() {
         note(format_args!("{}: {problem}", config.storage.data.display()));
     }
     tell_migration(engine, &log)?;
     Ok(log)
+}
+
+/// A command may take hours, and its folder may be moved away meanwhile: what happened in it is told in no other folder's trail.
+fn expect_folder(config: &Config, engine: &Engine) -> Result<(), String> {
+    engine.expect_folder().map_err(|error| {
+        format!("{}: the audit trail cannot tell of this command: {error}", config.storage.data.display())
+    })
 }
 
 /// Writes down that opening changed the format of the store.

@@ -340,7 +340,9 @@ pub(super) fn deleted(id: Id) -> Outcome {
 /// The store cannot be read: not now, or a fault of ours.
 pub(super) fn unreadable(error: StoreError) -> Outcome {
     match error {
-        StoreError::Reopening | StoreError::Gone => Outcome::from(Hcert::StorageReopening).because(error),
+        StoreError::Reopening | StoreError::Gone | StoreError::Moved => {
+            Outcome::from(Hcert::StorageReopening).because(error)
+        }
         StoreError::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
         _ => Outcome::internal(error),
     }

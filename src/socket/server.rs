@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +34,8 @@ const COMMAND_LINE_BYTES_MAX: usize = 64 * 1024;
 /// Answers commands until it is dropped.
 pub struct SocketServer {
     path: PathBuf,
+    /// Device and number of the file there. The system gives the number to no other file while the socket is open.
+    file: Option<(u64, u64)>,
     /// The socket that the thread listens on.
     listener: UnixListener,
     stopping: Arc<AtomicBool>,
@@ -96,7 +98,8 @@ impl SocketServer {
                 }
             }
         })?;
-        Ok(SocketServer { path, listener, stopping, thread: Some(thread) })
+        let file = identity(&path);
+        Ok(SocketServer { path, file, listener, stopping, thread: Some(thread) })
     }
 }
 
@@ -115,8 +118,15 @@ impl Drop for SocketServer {
         {
             event!(THREAD_OF_SOCKET);
         }
-        drop(fs::remove_file(&self.path));
+        // Where the folder was moved away another server may listen in the one that lies there now.
+        if identity(&self.path) == self.file {
+            drop(fs::remove_file(&self.path));
+        }
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// One conversation.

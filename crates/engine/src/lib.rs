@@ -54,6 +54,9 @@ use certificate::{Id, Stamp, State, Version};
 /// The file of the store in a data folder.
 pub const STORE_FILE: &str = "store.redb";
 
+/// The file in a data folder whose lock says that a process has the folder. It is empty, and stays.
+pub const FOLDER_LOCK: &str = "hcert.lock";
+
 /// Names of the files of the journal of the store in the data folder.
 pub const JOURNAL_FILES: [&str; 2] = ["store.journal-0", "store.journal-1"];
 

@@ -13,7 +13,7 @@ use crate::audit::seal::Seal;
 use crate::audit::trail::{TrailFile, TrailFiles};
 use crate::audit::writer::TrailShared;
 use base::log::event;
-use base::threads;
+use base::{regular_file, threads};
 
 /// How often what was written is taken in, so that a search has little left to read.
 const ROUND: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(crate) fn keep(shared: &TrailShared) {
         if known != Some(bound) || has_more {
             has_more |= known.is_none_or(|(file, _)| file != bound.0);
             known = Some(bound);
-            let kept = take_in(shared, bound).and_then(|()| match has_more {
+            let kept = shared.expect_folder().and_then(|()| take_in(shared, bound)).and_then(|()| match has_more {
                 true => make_missing(shared),
                 false => Ok(false),
             });
@@ -113,7 +113,7 @@ fn make(shared: &TrailShared, part: &TrailFile, seal: &Seal) -> io::Result<()> {
     let Some(subjects) = shared.indexes.subjects.get().filter(|_| !without().contains(&seal.stored)) else {
         return Ok(());
     };
-    let sealed = match fs::read(part.name.within(&shared.folder)) {
+    let sealed = match regular_file::read_itself(&part.name.within(&shared.folder)) {
         Ok(sealed) => sealed,
         // Retention was faster.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

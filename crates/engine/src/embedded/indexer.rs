@@ -283,8 +283,12 @@ fn replace(
     Ok(writer)
 }
 
-/// One round: seals what has come, indexes it, and replaces the view.
+/// One round: seals what has come, indexes it, and replaces the view. Where the data folder was moved away, the index that lies at its path
+/// is another one's.
 fn round(shared: &EngineShared, writer: &mut IndexWriterHandle) -> Result<(), String> {
+    if shared.store.expect_folder().is_err() {
+        return Ok(());
+    }
     let Some(sealed) = shared.seal() else { return Ok(()) };
     let started = Instant::now();
     let snapshot = index_sealed(shared, writer, &sealed)?;

@@ -212,6 +212,14 @@ impl Engine {
         }
     }
 
+    /// Whether the data folder is still the one that was opened, for whoever opens something else in it by its path.
+    ///
+    /// # Errors
+    /// `Moved`.
+    pub fn expect_folder(&self) -> Result<(), StoreError> {
+        self.shared.store.expect_folder()
+    }
+
     /// What the store is.
     pub fn origin(&self) -> EngineOrigin<'_> {
         EngineOrigin {

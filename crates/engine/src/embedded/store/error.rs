@@ -42,6 +42,8 @@ pub enum StoreError {
     Restoring,
     /// The file is no longer the one that was opened: removed, moved, replaced or cut. Nothing is written any more.
     Gone,
+    /// The data folder is not the one that was opened.
+    Moved,
 }
 
 impl fmt::Display for StoreError {
@@ -75,6 +77,10 @@ impl fmt::Display for StoreError {
             ),
             StoreError::Gone => formatter.write_str(
                 "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",
+            ),
+            StoreError::Moved => formatter.write_str(
+                "another folder, or none, lies where the data folder was opened: it was moved away, or its disk was unmounted; put it \
+                 back and run this again",
             ),
             StoreError::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }

@@ -4,12 +4,12 @@
 //! with this number runs that was started at the same moment.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use base::regular_file;
+use base::{owner, regular_file};
 
 const NAME: &str = "hcert.pid";
 
@@ -26,7 +26,7 @@ pub struct FolderHolder {
 impl FolderHolder {
     /// Who says that it has a folder, and runs.
     pub fn of(folder: &Path) -> Option<FolderHolder> {
-        let text = io::read_to_string(regular_file::open(&folder.join(NAME)).ok()?).ok()?;
+        let text = io::read_to_string(regular_file::open_itself(&folder.join(NAME)).ok()?).ok()?;
         let mut words = text.trim_end().splitn(3, ' ');
         let holder = FolderHolder {
             id: words.next()?.parse().ok()?,
@@ -62,6 +62,8 @@ fn started(id: u32) -> Option<u64> {
 /// Says that this process has a folder, until it is dropped.
 pub(super) struct Holding {
     path: PathBuf,
+    /// What lies there.
+    file: File,
     /// What lay there, to be put back.
     before: Option<Vec<u8>>,
 }
@@ -74,23 +76,29 @@ impl Holding {
 
     /// As [`begin`](Self::begin), for whoever leaves the folder as it was: what a killed process left there comes back at the end.
     pub(super) fn beside(folder: &Path) -> Option<Holding> {
+        // Nothing is left in a folder of another user, who could exchange it meanwhile.
+        if owner::other_owner(folder).is_some() {
+            return None;
+        }
         let path = folder.join(NAME);
-        let before = fs::read(&path).ok();
+        let before = regular_file::read_itself(&path).ok();
         Self::at(path, before)
     }
 
     fn at(path: PathBuf, before: Option<Vec<u8>>) -> Option<Holding> {
         let FolderHolder { id, started, command } = FolderHolder::this()?;
-        // One of another owner, or a link, is not written through.
-        drop(fs::remove_file(&path));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+        let mut file = regular_file::make_anew(&path).ok()?;
         writeln!(file, "{id} {started} {}", command.replace('\n', " ")).ok()?;
-        Some(Holding { path, before })
+        Some(Holding { path, file, before })
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
+        // Where the folder was moved away another process may have another one by now.
+        if !regular_file::is_at(&self.path, &self.file) {
+            return;
+        }
         drop(fs::remove_file(&self.path));
         if let Some(before) = &self.before {
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path);
@@ -119,6 +127,12 @@ mod tests {
         assert_eq!(FolderHolder::of(folder.path()).as_ref(), Some(&told));
         drop(beside);
         assert_eq!(fs::read(&path).unwrap(), b"left behind");
+        // The folder was moved away, and another process has the one that lies there now.
+        let holding = Holding::begin(folder.path()).unwrap();
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        fs::write(&path, "of another process").unwrap();
+        drop(holding);
+        assert_eq!(fs::read(&path).unwrap(), b"of another process");
         // Its number may be given to another process: when that was started tells them apart.
         let (id, started) = (told.id, told.started);
         for left in [format!("{id} {} hcert serve", started + 1), "1".into(), String::new(), "x y z".into()] {

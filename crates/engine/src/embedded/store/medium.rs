@@ -1,6 +1,6 @@
 //! What a store is opened on: a file, or a map in memory that a test or a trial hands in.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use redb::{Database, DatabaseError};
 
 use super::backend::FileMedium;
 use super::error::{FILE, StoreError, io};
+use super::folder_lock::FolderLock;
 use super::holder::FolderHolder;
 use super::journal::StoreJournal;
 use super::log::memory::MemoryLog;
@@ -45,13 +46,18 @@ pub(super) enum OpenMode {
 }
 
 impl StoreMedium {
-    /// Locks the data folder itself, as [`FileMedium::lock_folder`]. What lies beside the store is in the folder with every medium.
-    pub(super) fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, StoreError> {
+    /// Locks the data folder, as [`FileMedium::lock_folder`]. What lies beside the store is in the folder with every medium.
+    pub(super) fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<FolderLock>, StoreError> {
         let locked = match self {
             StoreMedium::File(file) => file.lock_folder(folder, looks),
             StoreMedium::Memory(_) => FileMedium::default().lock_folder(folder, looks),
         };
         locked.map_err(|error| unopened(&folder.join(STORE_FILE), error))
+    }
+
+    /// Whether no other process has a data folder: the lock is taken and given back.
+    pub(super) fn expect_unused(folder: &Path, looks: bool) -> Result<(), StoreError> {
+        FolderLock::expect_free(folder, looks).map_err(|error| unopened(&folder.join(STORE_FILE), error))
     }
 
     /// Makes the log where there is none.

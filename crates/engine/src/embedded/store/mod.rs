@@ -15,6 +15,7 @@ pub mod copy;
 pub mod crc;
 mod error;
 mod floor;
+mod folder_lock;
 mod holder;
 mod journal;
 mod list;
@@ -56,6 +57,7 @@ pub use change::{ChangeKind, ChangeRow};
 pub use error::StoreError;
 use error::io;
 pub use floor::CommitFloor;
+use folder_lock::FolderLock;
 pub use holder::FolderHolder;
 use holder::Holding;
 use log::Log;
@@ -107,7 +109,7 @@ pub struct Store {
     /// Opened to be looked at: it is aside from the beginning to the end.
     is_looked_at: bool,
     /// The data folder, locked. Given up after the database is.
-    lock: Mutex<Option<File>>,
+    lock: Mutex<Option<FolderLock>>,
 }
 
 /// Seconds without a commit after which the store's file is made durable.
@@ -160,7 +162,7 @@ impl Store {
         path: PathBuf,
         options: StoreOptions,
         database: Log,
-        (holding, lock): (Option<Holding>, Option<File>),
+        (holding, lock): (Option<Holding>, Option<FolderLock>),
         is_looked_at: bool,
     ) -> Result<Store, StoreError> {
         let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
@@ -308,6 +310,16 @@ impl Store {
     /// `Gone`, from the first time on for ever.
     pub fn expect_in_place(&self) -> Result<(), StoreError> {
         if self.options.medium.is_in_place(&self.path) { Ok(()) } else { Err(StoreError::Gone) }
+    }
+
+    /// Asks whether the data folder is still the one that was locked; two system calls.
+    ///
+    /// # Errors
+    /// `Moved`.
+    pub fn expect_folder(&self) -> Result<(), StoreError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock.as_ref().is_none_or(|lock| lock.is_at(folder)) { Ok(()) } else { Err(StoreError::Moved) }
     }
 
     /// Whether the file was found to be another one, or none. Asks nobody.

@@ -34,7 +34,7 @@ pub struct OpenedStore {
 /// # Errors
 /// `InUse`.
 pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), StoreError> {
-    StoreMedium::default().lock_folder(folder, looks).map(drop)
+    StoreMedium::expect_unused(folder, looks)
 }
 
 /// Opens a log that was looked at before: what the first look made of it in memory is made again.

@@ -2,7 +2,6 @@
 //! power cut keeps, loses or half keeps what was not synced, by a seed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Bound;
 use std::path::Path;
@@ -10,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, Builder, DatabaseError, StorageBackend};
 
+use super::super::folder_lock::FolderLock;
 use super::super::journal::JournalPlace;
 use super::FileMedium;
 use super::mark::{Note, UnsyncedMark};
@@ -138,7 +138,7 @@ impl Site for SimulatedSite {
         JournalPlace { disk: Arc::new(self.0.present(DATABASE)), file_bytes: 16 * 1024 }
     }
 
-    fn lock_folder(&self, _: &Path, _: bool) -> Result<Option<File>, DatabaseError> {
+    fn lock_folder(&self, _: &Path, _: bool) -> Result<Option<FolderLock>, DatabaseError> {
         Ok(None)
     }
 }

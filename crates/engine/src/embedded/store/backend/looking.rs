@@ -1,10 +1,10 @@
 //! A database opened to be looked at: nothing is written where it lies, whether that could be written to or not.
 
-use std::fs::File;
 use std::path::Path;
 
 use redb::{Builder, Database, DatabaseError};
 
+use super::super::folder_lock::FolderLock;
 use super::FileMedium;
 use super::aside::Aside;
 use super::heard::Heard;
@@ -22,12 +22,16 @@ impl FileMedium {
         builder.create_with_backend(Heard::new(aside, &self.ears, UnsyncedMark::NONE, None))
     }
 
-    /// Locks the data folder itself, until the file that comes back is dropped: the lock of the database goes with its file, which can be
-    /// moved and replaced. Those who look share it. Nothing where the file system has no locks for folders.
+    /// Locks the data folder, until what comes back is dropped: the lock of the database goes with its file, which can be
+    /// moved and replaced. Those who look share it.
     ///
     /// # Errors
     /// `DatabaseAlreadyOpen`.
-    pub fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {
+    pub(in crate::embedded::store) fn lock_folder(
+        &self,
+        folder: &Path,
+        looks: bool,
+    ) -> Result<Option<FolderLock>, DatabaseError> {
         self.site.lock_folder(folder, looks)
     }
 }

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use redb::backends::FileBackend;
 use redb::{Builder, DatabaseError, StorageBackend};
 
+use super::super::folder_lock::FolderLock;
 use super::super::journal::{JOURNAL_FILE_BYTES, JournalPlace};
 use super::mark::UnsyncedMark;
 use crate::limits::STORE_ROOM_BYTES;
+use base::{owner, regular_file};
 use journal::disk::SystemDisk;
 
 /// The place of a store's file and of what lies beside it.
@@ -35,8 +37,8 @@ pub(super) trait Site: Debug + Send + Sync {
     /// Where the journal of the database lies.
     fn journal(&self) -> JournalPlace;
 
-    /// Locks the folder until the file that comes back is dropped; nothing where it has no locks.
-    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError>;
+    /// Locks the folder until what comes back is dropped; nothing where it has no locks.
+    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<FolderLock>, DatabaseError>;
 }
 
 /// A file that was opened for writing.
@@ -58,11 +60,7 @@ impl Site for StoreFolder {
             return Ok(());
         }
         let making = path.with_extension("new");
-        match fs::remove_file(&making) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        drop(builder.create(&making)?);
+        drop(builder.create_with_backend(FileBackend::new(regular_file::make_anew(&making)?)?)?);
         File::open(&making)?.sync_all()?;
         // A link never takes a name that another process has made meanwhile. Where a file system has no links, a new name has to do.
         match fs::hard_link(&making, path) {
@@ -74,17 +72,17 @@ impl Site for StoreFolder {
     }
 
     fn open(&self, path: &Path) -> Result<OpenedFile, DatabaseError> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = following(path).read(true).write(true).open(path)?;
         let (found, same) = (file.metadata()?, file.try_clone()?);
         Ok(OpenedFile { backend: Box::new(FileBackend::new(file)?), found: Some(found), same: Some(same) })
     }
 
     fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
         // A file system that became read-only lets nobody open a file for writing; then nobody has to be kept out by a lock either.
-        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
+        let (file, locks) = match following(path).read(true).write(true).open(path) {
             Ok(file) => (file, true),
             Err(_) if looks => (readable(path)?, false),
-            Err(_) => (File::open(path)?, false),
+            Err(_) => (following(path).read(true).open(path)?, false),
         };
         Ok((Box::new(FileBackend::new(file)?), locks))
     }
@@ -111,22 +109,24 @@ impl Site for StoreFolder {
         JournalPlace { disk: Arc::new(SystemDisk), file_bytes: JOURNAL_FILE_BYTES }
     }
 
-    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {
-        // What keeps the folder from being opened is told by what is done in it next.
-        let Ok(file) = File::open(folder) else { return Ok(None) };
-        let locked = if looks { file.try_lock_shared() } else { file.try_lock() };
-        match locked {
-            Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::Error(_)) => Ok(None),
-        }
+    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<FolderLock>, DatabaseError> {
+        FolderLock::take(folder, looks)
     }
+}
+
+/// How a file of the store is opened: through a link too, unless another user owns the folder, who could lay one to a file of somebody else.
+fn following(path: &Path) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    if path.parent().is_some_and(|folder| owner::other_owner(folder).is_some()) {
+        options.custom_flags(libc::O_NOFOLLOW);
+    }
+    options
 }
 
 /// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
 /// elsewhere on the same file does not grant. It is let go with the file.
 pub fn readable(path: &Path) -> Result<File, DatabaseError> {
-    let file = File::open(path)?;
+    let file = following(path).read(true).open(path)?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
         // A file system without locks has no server on it that could be kept out.
