@@ -26,6 +26,8 @@ mod lines;
 mod log_reader;
 #[path = "cli/open_metrics.rs"]
 mod open_metrics;
+#[path = "cli/other_users.rs"]
+mod other_users;
 #[path = "cli/packaging.rs"]
 mod packaging;
 #[path = "cli/patients.rs"]

@@ -51,6 +51,10 @@ const MADE_AGAIN: [&str; 9] = [
     backup::SIGNING_KEY_FILE,
 ];
 
+/// What is written to in the data folder, or in it, by its own name. Whoever else can write there can lay links in the way of what is made.
+const WRITTEN_WITHIN: [&str; 8] =
+    ["audit", "index", "index.new", "index.old", STORE_FILE, JOURNAL_FILES[0], JOURNAL_FILES[1], FOLDER_LOCK];
+
 /// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder or a socket in
 /// place of one. In the folder of the audit trail only its own names count; what has the name of an index is left out, since it is opened
 /// as a folder only, and the next start replaces it.
@@ -85,6 +89,27 @@ pub(super) fn expect_regular_files(folder: &Path) -> Result<(), String> {
         (_, true) => format!("{DAMAGED}: {problem}"),
         _ => problem,
     })
+}
+
+/// Whoever owns the folder may have laid a link to what only the user of this command can read, to get it out of the answer. What is in it by
+/// its own name is a file or a folder of its own; links are an operator's, in a folder of theirs.
+///
+/// # Errors
+/// The folder belongs to another user than root, and one of its files is a link.
+fn expect_no_links_of_others(folder: &Path) -> Result<(), String> {
+    if owner::other_owner(folder).is_none() {
+        return Ok(());
+    }
+    let names = MADE_AGAIN.into_iter().chain(WRITTEN_WITHIN);
+    let of_trail = fs::read_dir(audit::folder(folder)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut paths = names.map(|name| folder.join(name)).chain(of_trail);
+    match paths.find(|path| path.is_symlink()) {
+        None => Ok(()),
+        Some(path) => Err(format!(
+            "{} is a link, which is not followed in a folder of another user; run this as the owner of the folder",
+            path.display()
+        )),
+    }
 }
 
 /// Nobody named the data folder that happens to lie in the working directory: whoever else owns it may have laid it there to be taken for
@@ -129,6 +154,7 @@ pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
     expect_named(config)?;
+    expect_no_links_of_others(folder)?;
     expect_unused(folder, true)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),
@@ -285,7 +311,8 @@ fn opened(
 ) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_writable(folder)?;
-    owner::expect_private(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
+    let is_private = owner::expect_private(folder).and_then(|()| owner::expect_private_within(folder, &WRITTEN_WITHIN));
+    is_private.map_err(|problem| format!("{}: {problem}", folder.display()))?;
     expect_regular_files(folder)?;
     expect_unused(folder, false)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
