@@ -122,6 +122,7 @@ impl Config {
 
 /// A problem with the place of the first setting it names: the variable, or line and caret in the file.
 fn placed(problem: &str, document: Option<&Document>, variables: &[(String, String)]) -> String {
+    let problem = &*secret::without_credentials(problem);
     let is_outside = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']'));
     let words = problem.split(is_outside).map(|word| word.trim_end_matches('.')).filter(|word| word.contains('.'));
     for setting in words {

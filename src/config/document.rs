@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::secret::{holds_secret, without_value};
+use super::secret::{holds_secret, without_credentials, without_value};
 use super::{Config, ConfigError, suggestion};
 use base::regular_file;
 
@@ -123,6 +123,7 @@ impl Document {
 
     fn shown(&self, span: Option<Range<usize>>, problem: &str) -> String {
         let path = self.path.display();
+        let problem = &*without_credentials(problem);
         let Some(Range { start, end }) = span else { return format!("{path}: {problem}") };
         let start = self.text.floor_char_boundary(start);
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -265,6 +266,8 @@ mod tests {
             "[registry.remote]\ntoken \"sekret\"\n",
             "[registry]\nremote = { token = \"sekret\", tris = 3 }\n",
             "[registry]\nremote = { token = \"sekret\", tries = \"3\" }\n",
+            "[registry.remote]\n\"tok\\u0065n\" = [\"sekret\"]\n",
+            "[registry.remote]\naddress = [\"https://u:sekret@host\"]\n",
             "[backup]\nrecipients = \"AGE-SECRET-KEY-1sekret\"\n",
             "[backup]\nrecipients = [\n  \"AGE-SECRET-KEY-1sekret\", 1 ]\n",
         ] {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use toml::{Table, Value};
 
 use super::document::plain;
+use super::secret::{holds_secret, without_value};
 use super::{Config, suggestion};
 
 const PREFIX: &str = "HCERT__";
@@ -35,18 +36,28 @@ pub(super) fn overlay(config: &mut Config, environment: impl Iterator<Item = (Os
         };
         let setting = path.replace("__", ".");
         let text = text.to_str().ok_or_else(|| "the value is not UTF-8".to_owned());
-        match text.and_then(|text| with(config, &path, text)) {
+        let taken = text.clone().and_then(|text| with(config, &path, text));
+        let text = text.unwrap_or_default();
+        match taken {
             Ok(changed) => {
                 *config = changed;
                 variables.taken.push((setting, name.to_owned()));
             }
             Err(problem) => {
-                variables.problems.push(format!("environment variable {name}: {problem}"));
+                variables.problems.push(format!("environment variable {name}: {}", shown(&setting, text, &problem)));
                 variables.wrong.push(setting);
             }
         }
     }
     variables
+}
+
+/// A problem, without the value where that is a secret.
+fn shown(setting: &str, text: &str, problem: &str) -> String {
+    match holds_secret(setting) || holds_secret(text) {
+        true => without_value(problem).into_owned(),
+        false => problem.to_owned(),
+    }
 }
 
 /// A warning about a variable that would be a setting with twice the underscores: `HCERT_SERVER_WORKERS`.
@@ -83,6 +94,9 @@ fn with(config: &Config, path: &str, text: &str) -> Result<Config, String> {
         members = below;
     }
     let old = members.get(key).cloned();
+    if let Some(Value::Table(_)) = old {
+        return Err(format!("[{}] is a section; a variable sets one setting of it", path.replace("__", ".")));
+    }
     members.insert(key.to_owned(), value(old.as_ref(), text));
     let taken = parsed(&table);
     // What an unset setting is, only its type knows.
@@ -181,6 +195,18 @@ mod tests {
         ] {
             let refusal = load(&[(name, value)]).unwrap_err();
             assert!(refusal.contains(name), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_refused_variable_is_not_shown_where_it_may_be_a_secret() {
+        for (name, value) in [
+            ("HCERT__REGISTRY__REMOTE", "sekret"),
+            ("HCERT__REGISTRY__REMOTE__TRIES", "https://u:sekret@host"),
+            ("HCERT__ACCESS__TOKEN__JWKS_REFRESH_S", "sekret"),
+        ] {
+            let refusal = load(&[(name, value)]).unwrap_err();
+            assert!(refusal.contains(name) && !refusal.contains("sekret"), "{refusal}");
         }
     }
 

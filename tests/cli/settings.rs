@@ -58,6 +58,29 @@ fn every_problem_is_said_at_once() {
     }
 }
 
+/// What was seen: an address was refused because it held a password, and the refusal showed it.
+#[test]
+fn a_refused_address_shows_no_password() {
+    let place = Place::new();
+    for (settings, words) in [
+        (
+            "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = \"https://u:PASSWORD@host/\"\n",
+            "access.token.jwks must hold",
+        ),
+        (
+            "[registry.remote]\naddress = \"https://u:PASSWORD@host/fhir\"\n",
+            "registry.remote.address must hold no user",
+        ),
+        ("[server]\nbase_url = \"ftp://u:PASSWORD@host\"\n", "server.base_url"),
+        ("[registry.remote]\n\"tok\\u0065n\" = [\"PASSWORD\"]\n", "expected a text"),
+    ] {
+        fs::write(place.path("hcert.toml"), settings).unwrap();
+        let ran = place.run(&SERVE);
+        ran.expect(2).says("hcert.toml, line ").says(words);
+        assert!(!ran.said.contains("PASSWORD"), "{}", ran.said);
+    }
+}
+
 #[test]
 fn what_is_most_likely_not_meant_is_warned_about() {
     let place = Place::new();
