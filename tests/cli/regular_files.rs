@@ -100,8 +100,15 @@ fn what_is_none_of_the_trails_files_is_in_nobodys_way_and_what_replaces_one_keep
 #[test]
 fn a_folder_in_place_of_a_file_is_named() {
     let place = with_store();
-    let made_again =
-        ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", "developer-key.pem", "backup-signing-key"];
+    let made_again = [
+        "hcert.pid",
+        "hcert.lock",
+        "store.room",
+        "store.unsynced",
+        "audit.unsynced",
+        "developer-key.pem",
+        "backup-signing-key",
+    ];
     let made_again = made_again.map(|name| (name, 1));
     for (name, code) in made_again.into_iter().chain([("hcert.sock", 1), ("audit/00000001.log", 3), ("store.redb", 3)])
     {

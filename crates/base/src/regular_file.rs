@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::owner;
+
 /// Opens a file to be read. Never waits for a writer, as opening a named pipe does.
 ///
 /// # Errors
@@ -38,6 +40,16 @@ pub fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
 /// As there.
 pub fn open_itself_to_write(path: &Path) -> io::Result<File> {
     expect_regular(open_no_link(path, OpenOptions::new().read(true).write(true))?)
+}
+
+/// How a file is opened that an operator may have put elsewhere by a link. In a folder of another user that user may have laid one to a
+/// file of somebody else, so there no link is followed. Decision 293.
+pub fn following(path: &Path) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    if path.parent().is_some_and(|folder| owner::other_owner(folder).is_some()) {
+        options.custom_flags(libc::O_NOFOLLOW);
+    }
+    options
 }
 
 /// Makes an empty file for its owner only (0600), to be read and written. What a run that was cut off, or somebody else, left under its
@@ -146,6 +158,20 @@ mod tests {
             assert_eq!(refused.unwrap_err().to_string(), LINK);
         }
         assert_eq!(read_itself(&file).unwrap(), b"text");
+    }
+
+    #[test]
+    fn a_link_is_followed_in_ones_own_folder_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let opened = |path: &Path| following(path).read(true).open(path).is_ok();
+        assert!(opened(&link) && opened(&file));
+        // Only root can give a folder away.
+        if std::os::unix::fs::chown(folder.path(), Some(4_242), None).is_ok() {
+            assert!(!opened(&link) && opened(&file));
+        }
     }
 
     /// A link that another user had put under the name of a temporary file emptied the file that it led to.

@@ -14,6 +14,7 @@ use redb::{Key, TableDefinition, TableHandle, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{FolderHolder, StoreError};
+use base::regular_file;
 use page::{Branch, StorePage, u32_at, u64_at, u128_at};
 pub use page::{Leaf, PageWidths};
 
@@ -135,7 +136,7 @@ impl Pages {
     /// # Errors
     /// The file cannot be read.
     pub fn damage_before_opening(path: &Path) -> Result<Option<String>, StoreError> {
-        let file = match File::open(path) {
+        let file = match regular_file::following(path).read(true).open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
@@ -169,7 +170,7 @@ impl Pages {
         table: TableDefinition<K, V>,
         keys: [K::SelfType<'_>; 2],
     ) -> Result<Option<String>, StoreError> {
-        let file = match File::open(path) {
+        let file = match regular_file::following(path).read(true).open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
@@ -204,7 +205,7 @@ impl Pages {
     /// # Errors
     /// The file cannot be read.
     pub fn damage_of_all(path: &Path) -> Result<Option<String>, StoreError> {
-        let (pages, _) = Pages::by_header(File::open(path)?)?;
+        let (pages, _) = Pages::by_header(regular_file::following(path).read(true).open(path)?)?;
         let mut problem = pages.header.first().cloned();
         if let Some(commit) = pages.commits().next() {
             pages.walk_all(commit, &mut |table, met| {

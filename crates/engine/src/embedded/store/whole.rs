@@ -1,6 +1,5 @@
 //! What is done to the file as a whole: its structure checked, its free pages given back, its tables measured.
 
-use std::fs::File;
 use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +9,7 @@ use super::medium::OpenMode;
 use super::opening::look_again;
 use super::pages::Pages;
 use super::{Store, StoreError};
+use base::regular_file;
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 const STORE_QUIET_SECONDS: u64 = 10;
@@ -17,7 +17,7 @@ const STORE_QUIET_SECONDS: u64 = 10;
 impl Store {
     /// The pages of its file. Only of a store that is looked at, since nobody writes to that one.
     pub fn pages(&self) -> Result<Pages, StoreError> {
-        Pages::of(File::open(&self.path)?)
+        Pages::of(regular_file::following(&self.path).read(true).open(&self.path)?)
     }
 
     /// Walks the whole file and compares every page with its checksum; nobody reads or writes meanwhile. False when something does not

@@ -14,7 +14,7 @@ use super::super::folder_lock::FolderLock;
 use super::super::journal::{JOURNAL_FILE_BYTES, JournalPlace};
 use super::mark::UnsyncedMark;
 use crate::limits::STORE_ROOM_BYTES;
-use base::{owner, regular_file};
+use base::regular_file;
 use journal::disk::SystemDisk;
 
 /// The place of a store's file and of what lies beside it.
@@ -72,17 +72,17 @@ impl Site for StoreFolder {
     }
 
     fn open(&self, path: &Path) -> Result<OpenedFile, DatabaseError> {
-        let file = following(path).read(true).write(true).open(path)?;
+        let file = regular_file::following(path).read(true).write(true).open(path)?;
         let (found, same) = (file.metadata()?, file.try_clone()?);
         Ok(OpenedFile { backend: Box::new(FileBackend::new(file)?), found: Some(found), same: Some(same) })
     }
 
     fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
         // A file system that became read-only lets nobody open a file for writing; then nobody has to be kept out by a lock either.
-        let (file, locks) = match following(path).read(true).write(true).open(path) {
+        let (file, locks) = match regular_file::following(path).read(true).write(true).open(path) {
             Ok(file) => (file, true),
             Err(_) if looks => (readable(path)?, false),
-            Err(_) => (following(path).read(true).open(path)?, false),
+            Err(_) => (regular_file::following(path).read(true).open(path)?, false),
         };
         Ok((Box::new(FileBackend::new(file)?), locks))
     }
@@ -114,19 +114,10 @@ impl Site for StoreFolder {
     }
 }
 
-/// How a file of the store is opened: through a link too, unless another user owns the folder, who could lay one to a file of somebody else.
-fn following(path: &Path) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    if path.parent().is_some_and(|folder| owner::other_owner(folder).is_some()) {
-        options.custom_flags(libc::O_NOFOLLOW);
-    }
-    options
-}
-
 /// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
 /// elsewhere on the same file does not grant. It is let go with the file.
 pub fn readable(path: &Path) -> Result<File, DatabaseError> {
-    let file = following(path).read(true).open(path)?;
+    let file = regular_file::following(path).read(true).open(path)?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
         // A file system without locks has no server on it that could be kept out.
