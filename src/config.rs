@@ -40,6 +40,7 @@ pub use settings::{
 pub use tls::{ClientAuth, MinVersion, TlsSettings};
 pub use within::is_within;
 
+use base::hex::Hex;
 use base::owner;
 
 /// The file that is read when no other is named.
@@ -50,7 +51,7 @@ impl Config {
     pub fn fingerprint(&self) -> String {
         let text = toml::to_string(self).expect("settings were read as TOML");
         let digest = digest::digest(&digest::SHA256, format!("{}\n{text}", self.access.mode.name()).as_bytes());
-        digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        Hex(&digest.as_ref()[..8]).to_string()
     }
 
     /// Reads all settings. `file` must exist; without it `hcert.toml` in the working directory is read if it is there.

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{AuditAction, AuditEvent, Entity, Method, Number, SystemUser};
+use base::hex::Hex;
 use certificate::Names;
 use fhir::date_time;
 use fhir::json::{Json, Object};
@@ -170,7 +171,7 @@ fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
     }
     let change = event.change.map(|seq| seq.to_string());
     let entry = event.entry.map(|hash| hash.to_string());
-    let query_hash = event.query_hash.map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let query_hash = event.query_hash.map(|hash| Hex(&hash).to_string());
     let operator = event.who.operator.as_ref().map(|operator| operator.uid.to_string());
     let rebuilt = event.rebuilt.then(|| "true".to_owned());
     let trace = Some(event.trace.clone()).filter(|trace| !trace.is_empty());

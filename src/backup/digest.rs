@@ -3,6 +3,7 @@
 use std::fmt;
 
 use aws_lc_rs::digest::{Context, SHA256};
+use base::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// SHA-256 of something; shown as 64 hexadecimal digits.
@@ -36,18 +37,13 @@ impl Digest {
 
     /// Reads it as it is shown.
     pub fn parse(text: &str) -> Option<Digest> {
-        let is_hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let mut digest = [0; 32];
-        for (byte, digits) in digest.iter_mut().zip(is_hex.then_some(text)?.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-        }
-        Some(Digest(digest))
+        hex::parse_shown(text).map(Digest)
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        hex::Hex(&self.0).fmt(formatter)
     }
 }
 

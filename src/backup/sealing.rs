@@ -19,6 +19,7 @@ use super::about::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
 use super::{file, signing_key};
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
+use base::hex::{self, Hex};
 use base::regular_file;
 
 /// How every age file begins.
@@ -107,7 +108,7 @@ impl Sealing {
     /// What is told of an archive without opening it.
     pub fn label(&self, about: &ArchiveManifest, manifest: Digest) -> Label {
         let signed = Signed { about: about.clone(), manifest };
-        let signature = hex(self.key.sign(&signed.bytes()).as_ref());
+        let signature = Hex(self.key.sign(&signed.bytes()).as_ref()).to_string();
         Label { signed, key: self.signer().to_string(), signature }
     }
 }
@@ -157,13 +158,13 @@ impl FromStr for Signer {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Signer, &'static str> {
-        unhex(text).map(Signer).ok_or("it is no key: 64 hexadecimal digits, as hcert backup prints it")
+        hex::parse(text).map(Signer).ok_or("it is no key: 64 hexadecimal digits, as hcert backup prints it")
     }
 }
 
 impl fmt::Display for Signer {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(&hex(&self.0))
+        Hex(&self.0).fmt(formatter)
     }
 }
 
@@ -220,7 +221,7 @@ impl Label {
         // Read once more as an archive's own head is.
         ArchiveManifest::read(&label.signed.about.write()).map_err(|problem| told(&problem))?;
         let key = label.signer().map_err(told)?;
-        let signature = unhex::<64>(&label.signature).ok_or_else(|| told("its signature is damaged"))?;
+        let signature = hex::parse::<64>(&label.signature).ok_or_else(|| told("its signature is damaged"))?;
         let public = UnparsedPublicKey::new(&ED25519, key.0);
         public.verify(&label.signed.bytes(), &signature).map_err(|_| told("its signature does not fit"))?;
         Ok(Some(label))
@@ -456,17 +457,4 @@ fn has_header(file: &mut BufReader<File>) -> io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
     // A file that is cut off is told as such.
     Ok(begin.len() < HEADER_BYTES_MAX as usize || begin.windows(5).any(|bytes| bytes == b"\n--- "))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let is_hex = text.len() == 2 * N && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut bytes = [0; N];
-    for (byte, digits) in bytes.iter_mut().zip(is_hex.then_some(text)?.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(bytes)
 }

@@ -58,6 +58,7 @@ fn in_words(stats: &Stats) -> String {
         let _ = writeln!(out, "{what:34} {number:>16}");
     };
     line("change", stats.change);
+    let heads: String = stats.heads.iter().map(|head| format!("head of {head}\n")).collect();
     line("versions", stats.versions);
     line("changes of consent", stats.consents);
     line("patients", stats.patients);
@@ -74,6 +75,7 @@ fn in_words(stats: &Stats) -> String {
     line("index: rows deleted", stats.index.rows_deleted);
     line("bytes of a version", stats.version_bytes);
     line("bytes of the folder a version", stats.folder_bytes_a_version);
+    out.push_str(&heads);
     let _ =
         writeln!(out, "\n{:24} {:>12} {:>16} {:>14} {:>14}", "table", "rows", "bytes", "pages above", "free inside");
     for table in &stats.tables {

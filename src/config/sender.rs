@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::Network;
+use base::hex::{self, Hex};
 
 /// `10.1.2.3`, `10.0.0.0/8`, or the SHA-256 fingerprint of a client certificate: 64 hexadecimal digits, with or without colons between pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,19 +38,14 @@ fn fingerprint(text: &str) -> Option<[u8; 32]> {
         95 if text.split(':').all(|pair| pair.len() == 2) => text.replace(':', ""),
         _ => return None,
     };
-    let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(digits.as_bytes().chunks(2)) {
-        let [high, low] = [pair[0], *pair.get(1)?].map(|digit| char::from(digit).to_digit(16));
-        *byte = u8::try_from(high? * 16 + low?).ok()?;
-    }
-    Some(digest)
+    hex::parse(&digits)
 }
 
 impl fmt::Display for XRoadSender {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
             XRoadSender::Network(network) => network.fmt(formatter),
-            XRoadSender::Certificate(digest) => digest.iter().try_for_each(|byte| write!(formatter, "{byte:02x}")),
+            XRoadSender::Certificate(digest) => Hex(digest).fmt(formatter),
         }
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn id(traced: Traced) -> String {
-        base::trace::Hex(&traced.trace.id).to_string()
+        base::hex::Hex(&traced.trace.id).to_string()
     }
 
     #[test]

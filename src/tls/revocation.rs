@@ -15,6 +15,7 @@ use rustls::{
 
 use super::file::{contents, unusable};
 use super::validity;
+use base::hex::Hex;
 use base::log::event;
 
 /// Bytes of a file of revocation lists: 400 000 certificates in a list.
@@ -113,7 +114,8 @@ impl ClientCertVerifier for LoggingVerifier {
                 }
                 _ => return verified,
             };
-            let number: String = digest(&SHA256, own).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+            let number = digest(&SHA256, own);
+            let number = Hex(number.as_ref());
             let problem = format!("client certificate with the SHA-256 {number}: {why}");
             event!(TLS_CLIENT_REVOKED, problem = problem.as_str());
         }

@@ -1,6 +1,6 @@
 //! What every crate of hcert uses, and what knows none of them: the system log and its table of events, what is counted while the
 //! service runs, its threads, which request the present work is for, files that settings name,
-//! and characters that change how a text is shown.
+//! bytes as text, and characters that change how a text is shown.
 
 #![deny(missing_docs)]
 // Both panic when nobody reads any more.
@@ -8,6 +8,7 @@
 
 pub mod characters;
 pub mod held_folder;
+pub mod hex;
 pub mod log;
 pub mod metrics;
 pub mod owner;

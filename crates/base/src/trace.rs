@@ -4,10 +4,11 @@
 //! it down and no line can forget it.
 
 use std::cell::Cell;
-use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
+
+use crate::hex::Hex;
 
 /// A request within all that happens on behalf of one caller. Source: W3C Trace Context, level 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +20,6 @@ pub struct Trace {
     /// Whether somebody before wants to keep what is measured of it.
     pub is_sampled: bool,
 }
-
-/// Bytes as they stand in headers and in the log: two small hexadecimal digits each.
-#[derive(Clone, Copy, Debug)]
-pub struct Hex<'a>(pub &'a [u8]);
 
 thread_local! {
     static CURRENT: Cell<Option<Trace>> = const { Cell::new(None) };
@@ -87,12 +84,6 @@ impl TraceGuard {
 impl Drop for TraceGuard {
     fn drop(&mut self) {
         CURRENT.set(self.before);
-    }
-}
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 

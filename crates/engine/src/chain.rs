@@ -6,6 +6,7 @@
 use std::fmt;
 
 use aws_lc_rs::digest::{Context, SHA256};
+use base::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Hash of an entry and of all before it in its log; shown as 64 hexadecimal digits.
@@ -117,12 +118,7 @@ impl EntryHash {
 
     /// Reads it as it is shown.
     pub fn parse(text: &str) -> Option<EntryHash> {
-        let is_hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let mut hash = [0; ENTRY_HASH_BYTES];
-        for (byte, digits) in hash.iter_mut().zip(is_hex.then_some(text)?.as_bytes().chunks(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-        }
-        Some(EntryHash(hash))
+        hex::parse_shown(text).map(EntryHash)
     }
 
     fn made(hash: Context) -> EntryHash {
@@ -144,7 +140,7 @@ pub struct StoreChain {
 
 impl fmt::Display for EntryHash {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        hex::Hex(&self.0).fmt(formatter)
     }
 }
 

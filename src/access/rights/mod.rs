@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
 use crate::config::{ChangeBy, suggestion};
+use base::hex::Hex;
 use certificate::Names;
 pub use permissions::{CertificateView, May};
 use permissions::{Grant, RowRestriction};
@@ -55,10 +56,7 @@ impl Permissions {
                 category: format!("{}/CodeSystem/labivaatuse-tyyp", names.code_system_base),
                 estonian_code: names.identifiers.estonian_code().to_owned(),
             }),
-            fingerprint: digest(&SHA256, text.as_bytes()).as_ref()[..8]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            fingerprint: Hex(&digest(&SHA256, text.as_bytes()).as_ref()[..8]).to_string(),
         })
     }
 

@@ -32,6 +32,7 @@ use super::Identity;
 use super::rights::Permissions;
 use crate::config::limits::TOKEN_BYTES_MAX;
 use crate::config::{AccessMode, AccessToken, Config};
+use base::hex::Hex;
 use claims::Expected;
 use compact::UnverifiedToken;
 use denied::Denied;
@@ -206,7 +207,7 @@ impl Tokens {
         };
         // Not the signature: from one valid ES256 signature anybody can make a second one, which would be another session.
         let hash = digest(&SHA256, compact.signed.as_bytes());
-        let session = hash.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let session = Hex(&hash.as_ref()[..8]).to_string();
         let is_denied = |name: &str| self.denied.as_ref().is_some_and(|denied| denied.holds(name));
         let expected = Expected { issuer, audience, settings, now: self.now() };
         let identity = Arc::new(claims::read(&compact.claims, &expected, session, &is_denied)?);

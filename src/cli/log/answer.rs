@@ -12,7 +12,8 @@ use super::escape::{InJson, json_bytes};
 use super::fields;
 use super::values::JsonValues;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
-use base::trace::{Hex, Trace};
+use base::hex::Hex;
+use base::trace::Trace;
 
 /// The end of every line.
 const END: &str = "}\n";

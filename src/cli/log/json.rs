@@ -11,8 +11,9 @@ use super::escape::InJson;
 use super::fields::ECS_VERSION;
 use super::moment::now;
 use super::values::{JsonValues, string};
+use base::hex::Hex;
 use base::log::ANSWERS;
-use base::trace::{Hex, Trace};
+use base::trace::Trace;
 
 /// Bytes that stand before the level's name and behind it.
 const MOMENT_AND_LEVEL_BYTES: usize = "{\"@timestamp\":\"2026-11-22T08:00:00.000Z\",\"log.level\":\"\"".len();

@@ -7,7 +7,8 @@ use tracing::{Event, Level};
 
 use super::escape::InText;
 use super::moment::now;
-use base::trace::{Hex, Trace};
+use base::hex::Hex;
+use base::trace::Trace;
 
 /// Writes lines in words.
 pub(super) struct TextLines {
