@@ -36,7 +36,7 @@ impl Service {
     pub(super) async fn history_type(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
-        let page = match self.engine.is_long(&question).map_err(unreadable)? {
+        let page = match question.is_long() {
             true => {
                 let engine = self.engine.clone();
                 in_turn(&self.history_turns, move || engine.history(&question)).await?

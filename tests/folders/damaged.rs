@@ -12,6 +12,7 @@ use super::process::hcert;
 const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
 const CHANGE: TableDefinition<u64, &[u8; 61]> = TableDefinition::new("log");
 const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
+const TIME_COUNT: TableDefinition<(u8, i64), u64> = TableDefinition::new("time_count");
 const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
 const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
 const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
@@ -94,6 +95,11 @@ const DAMAGES: &[Damage] = &[
     ("log",     "change 8 stands where change 7 belongs", |write| remove(write, CHANGE, 7)),
     ("version", "which is not its own",       |write| remove(write, CHANGE, 7)),
     // Times.
+    ("time_count", "by the hour",             |write| {
+        let mut counts = write.open_table(TIME_COUNT).unwrap();
+        let (key, versions) = counts.first().unwrap().map(|(key, versions)| (key.value(), versions.value())).unwrap();
+        counts.insert(key, versions + 1).unwrap();
+    }),
     ("time",    "is missing",                 |write| {
         let mut times = write.open_table(TIME).unwrap();
         let first = times.first().unwrap().unwrap().0.value();

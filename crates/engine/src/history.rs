@@ -35,3 +35,11 @@ pub struct HistoryPage {
     /// The last change that the page takes into account; 0 in an empty store.
     pub at: Seq,
 }
+
+impl HistoryQuery {
+    /// Whether it looks at more changes than those of its page: one for a moment of the past at every change up to it, one of a caller from
+    /// whom certificates may be hidden at each of these.
+    pub fn is_long(&self) -> bool {
+        self.id.is_none() && (self.at.is_some() || self.hidden.is_some())
+    }
+}

@@ -60,15 +60,6 @@ impl Engine {
         Ok(Some(HistoryPage { total, hits: page.map(|version| Hit { id, version }).collect(), at }))
     }
 
-    /// Whether a history looks at more changes than those of its page: one for a moment of the past at every change up to it, one of a caller
-    /// from whom certificates may be hidden at each of these, and one of times that do not rise with the changes at every later one.
-    pub fn is_long(&self, query: &HistoryQuery) -> Result<bool, StoreError> {
-        let walks = query.since.is_some() || query.page > 1;
-        let is_of_all = query.id.is_none();
-        let looks = is_of_all && (query.at.is_some() || query.hidden.is_some());
-        Ok(looks || is_of_all && walks && self.shared.store.reader()?.is_unordered()?)
-    }
-
     fn history_of_all(&self, query: &HistoryQuery) -> Result<HistoryPage, StoreError> {
         let reader = self.shared.store.reader()?;
         let Some(last) = reader.last_change()? else {
@@ -301,10 +292,11 @@ fn by_time(
     let since = query.since.unwrap_or(i64::MIN);
     let all = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
     let total = all - gone.since(since);
-    let mut skip = skip(query);
+    // What is left out is passed one by one, with what stands between.
+    let (passed, mut skip) = if gone.0.is_empty() { (skip(query), 0) } else { (0, skip(query)) };
     let mut seqs = Vec::new();
-    if query.count > 0 && skip < total {
-        reader.changes_by_time(since, |seq| {
+    if query.count > 0 && passed + skip < total {
+        reader.changes_by_time(since, passed, |seq| {
             if gone.has(seq) {
                 return true;
             }

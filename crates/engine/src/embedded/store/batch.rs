@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::chain;
 use super::change::{ChangeKind, ChangeRow, LOGGED_BYTES, hash_of};
+use super::hour_count::HourCounts;
 use super::log::{WriteTransaction, WrittenTable};
 use super::newest::newest;
-use super::{CLASS, COUNTER, LOG, META, StoreError, TIME, VERSION, record};
+use super::{CLASS, COUNTER, LOG, StoreError, VERSION, record};
 use super::{consent, list, patient};
 use crate::{EntryHash, ListChange, PatientWrite};
-use certificate::{Consent, Id, Seq, Stamp, Version};
+use certificate::{Consent, Id, Stamp, Version};
 
 /// The open write transaction.
 ///
@@ -19,11 +20,13 @@ use certificate::{Consent, Id, Seq, Stamp, Version};
 pub struct Batch<'t> {
     transaction: &'t WriteTransaction,
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
-    log: WrittenTable<'t, u64, &'static [u8; LOGGED_BYTES]>,
+    pub(super) log: WrittenTable<'t, u64, &'static [u8; LOGGED_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
     new_changes: Vec<(u64, [u8; LOGGED_BYTES])>,
     /// Hash of the last change.
     head: EntryHash,
+    /// Versions that were put into the table of times.
+    pub(super) hours: HourCounts,
     /// By how much the numbers of current certificates of classes move.
     moved: BTreeMap<u32, i64>,
     has_consent: &'t AtomicBool,
@@ -43,6 +46,7 @@ impl<'t> Batch<'t> {
             new_versions: BTreeMap::new(),
             new_changes: Vec::new(),
             head,
+            hours: HourCounts::default(),
             moved: BTreeMap::new(),
             has_consent,
             consents: None,
@@ -138,10 +142,11 @@ impl<'t> Batch<'t> {
     /// Puts the rows into their tables. Every write comes through the pages that this needs.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.flush()?;
+        std::mem::take(&mut self.hours).store(self.transaction)?;
         self.move_counters()
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
+    pub(super) fn flush(&mut self) -> Result<(), StoreError> {
         let last = self.versions.last()?.map(|(key, _)| key.value());
         let appended = match last {
             Some((id, version)) => self.new_versions.split_off(&(id, version.saturating_add(1))),
@@ -186,29 +191,6 @@ impl<'t> Batch<'t> {
                 .ok_or_else(|| StoreError::Damaged(format!("more certificates leave class {class} than are in it")))?;
             counters.insert(class, moved)?;
         }
-        Ok(())
-    }
-
-    /// From here on times do not rise with the changes: fills the table of times with the versions before a change.
-    pub fn begin_times(&mut self, before: Seq) -> Result<(), StoreError> {
-        self.flush()?;
-        let mut times = self.transaction.open_table(TIME)?;
-        let mut meta = self.transaction.open_table(META)?;
-        meta.insert("unordered", 1u64.to_le_bytes().as_slice())?;
-        for row in self.log.range(..before.0)? {
-            let (seq, bytes) = row?;
-            let earlier = ChangeRow::of_log(seq.value(), bytes.value())?;
-            if earlier.version().is_some() {
-                times.insert((earlier.milliseconds, earlier.seq.0), ())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a version to the table of times.
-    pub fn insert_time(&mut self, change: ChangeRow) -> Result<(), StoreError> {
-        let mut times = self.transaction.open_table(TIME)?;
-        times.insert((change.milliseconds, change.seq.0), ())?;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ mod walk;
 use std::path::Path;
 
 use super::log::{Log, WriteTransaction};
-use super::{FORMAT, META, StoreError};
+use super::{FORMAT, META, StoreError, hour_count};
 use base::log::event;
 pub use walk::MigrationWalk;
 
@@ -106,8 +106,10 @@ fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> 
     Ok(())
 }
 
-/// Format 3 has the identifiers that patients had before, and chains its logs.
+/// Format 3 has the identifiers that patients had before, chains its logs, and counts versions by the hour.
 fn from_2(walk: &MigrationWalk) -> Result<(), StoreError> {
     former::fill(walk)?;
-    chained::fill(walk)
+    chained::fill(walk)?;
+    // One commit: the counts of a century are a million.
+    walk.commit(hour_count::fill_counts)
 }

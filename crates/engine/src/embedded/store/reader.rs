@@ -11,7 +11,7 @@ use super::change::{ChangeRow, LOGGED_BYTES, hash_of};
 use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
 use super::newest::{newest, version_of};
 use super::pages::Pages;
-use super::{DICTIONARY, LOG, META, StoreError, TIME, VERSION, consent, list, patient};
+use super::{DICTIONARY, LOG, META, StoreError, VERSION, consent, list, patient};
 use crate::{EntryHash, PatientLine, StoreChain, StoredList};
 use certificate::{Consent, Id, Seq, Version};
 use patient::change::PatientLogEntry;
@@ -296,36 +296,6 @@ impl StoreReader {
     pub fn is_unordered(&self) -> Result<bool, StoreError> {
         let meta = self.transaction.open_table(META)?;
         Ok(meta.get("unordered")?.is_some())
-    }
-
-    /// Times and numbers of changes before one, newest first, at most `max`. For stores with imports out of order.
-    pub fn times_before(&self, before: (i64, u64), max: usize) -> Result<Vec<(i64, u64)>, StoreError> {
-        let times = self.transaction.open_table(TIME)?;
-        let rows = times.range(..before)?.rev().take(max);
-        rows.map(|row| row.map(|(key, _)| key.value())).collect()
-    }
-
-    /// Walks the changes made from `since` on, newest first by time, until `each` says stop. For stores with imports out of
-    /// the order of their times.
-    pub fn changes_by_time(&self, since: i64, mut each: impl FnMut(Seq) -> bool) -> Result<(), StoreError> {
-        let times = self.transaction.open_table(TIME)?;
-        for row in times.range((since, 0)..)?.rev() {
-            if !each(Seq(row?.0.value().1)) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Number of changes made from `since` on, in a store with imports out of order.
-    pub fn count_by_time(&self, since: i64) -> Result<u64, StoreError> {
-        let times = self.transaction.open_table(TIME)?;
-        let mut count = 0;
-        for row in times.range((since, 0)..)? {
-            row?;
-            count += 1;
-        }
-        Ok(count)
     }
 }
 

@@ -6,6 +6,7 @@ use redb::{Key, TableDefinition, TableHandle, Value};
 
 use super::consent::{CLOSED, CONSENT};
 use super::error::StoreError;
+use super::hour_count::TIME_COUNT;
 use super::journal::{JournalPlace, JournalStart, StoreJournal};
 use super::log::{JOURNAL, Log, RedoStep, WriteTransaction, guarded, steps};
 use super::patient::change::PATIENT_LOG;
@@ -72,7 +73,7 @@ fn apply(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<
             })*
         };
     }
-    of!(VERSION LOG TIME CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_LOG IDENTIFIER
+    of!(VERSION LOG TIME TIME_COUNT CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_LOG IDENTIFIER
         FORMER BORN LINK);
     Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
 }

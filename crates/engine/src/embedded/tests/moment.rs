@@ -133,31 +133,43 @@ impl Model {
     }
 }
 
-fn step(imports: u32) -> impl Strategy<Value = Move> {
+/// A time of the past: some seconds ago, hours or years.
+fn past(spread: i64) -> impl Fn(i64) -> i64 + Clone {
+    move |milliseconds| if milliseconds < 0 { milliseconds * spread } else { milliseconds }
+}
+
+fn step(imports: u32, spread: i64) -> impl Strategy<Value = Move> {
+    let past = past(spread);
     prop_oneof![
         6 => (1..3u8).prop_map(Move::Create),
         5 => (0..9usize, 1..3u8).prop_map(|(at, by)| Move::Update(at, by)),
         1 => (0..9usize).prop_map(Move::Delete),
         9 => (0..9usize, select(&Consent::ALL[..])).prop_map(|(at, consent)| Move::Consent(at, consent)),
-        imports => (-9_000..9_000i64, 1..3u8).prop_map(|(milliseconds, by)| Move::Import(milliseconds, by)),
+        imports => (-9_000..9_000i64, 1..3u8).prop_map(move |(milliseconds, by)| Move::Import(past(milliseconds), by)),
     ]
 }
 
-fn moment() -> impl Strategy<Value = i64> {
-    (-10_000..60_000i64).prop_map(|milliseconds| START + milliseconds)
+fn moment(spread: i64) -> impl Strategy<Value = i64> {
+    let past = past(spread);
+    (-10_000..60_000i64).prop_map(move |milliseconds| START + past(milliseconds))
+}
+
+/// A history, and questions about it: since, at and how long, doctor, page and its entries.
+type Asked = (Option<i64>, Option<(i64, i64)>, Option<u8>, u64, u32);
+
+fn story() -> impl Strategy<Value = (Vec<Move>, Vec<Asked>)> {
+    (select(&[0, 2][..]), select(&[1, 1_000, 60_000_000][..])).prop_flat_map(|(imports, spread)| {
+        let at = option::of((moment(spread), 0..20_000i64));
+        let question = (option::of(moment(spread)), at, option::of(1..4u8), 1..5u64, 0..7u32);
+        (vec(step(imports, spread), 1..50), vec(question, 40))
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_history_is_that_of_all_versions_less_the_hidden_ones(
-        steps in prop_oneof![vec(step(0), 1..50), vec(step(2), 1..50)],
-        questions in vec(
-            (option::of(moment()), option::of((moment(), 0..20_000i64)), option::of(1..4u8), 1..5u64, 0..7u32),
-            40,
-        ),
-    ) {
+    fn a_history_is_that_of_all_versions_less_the_hidden_ones((steps, questions) in story()) {
         let mut fixture = Fixture::new();
         let mut model = Model::default();
         for step in steps {

@@ -1,5 +1,6 @@
 //! Every change: numbered without gaps, its version or consent there, its time and its running count as they must be.
 
+use super::super::store::hour_count::HourCounts;
 use super::super::store::record::VersionRecord;
 use super::super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::Check;
@@ -13,6 +14,7 @@ impl Check<'_> {
         let end = self.start.seq.0;
         let unordered = self.start.position.unordered;
         let (mut after, mut running, mut latest) = (0, 0, i64::MIN);
+        let mut hours = HourCounts::default();
         let mut before = self.found.readable("meta", self.reader()?.change_hash(Seq(0)))?.flatten();
         while after < end {
             self.at("log", after, end);
@@ -40,6 +42,9 @@ impl Check<'_> {
                     }
                 };
                 running += u64::from(change.version().is_some());
+                if change.version().is_some() && unordered {
+                    hours.add(change.milliseconds);
+                }
                 if change.running != running {
                     let problem =
                         format!("change {seq} says that there are {} versions; there are {running}", change.running);
@@ -69,6 +74,10 @@ impl Check<'_> {
             self.found.tell("log", &format!("changes from {} to {end} are missing", after + 1));
         }
         self.times(running);
+        // A server goes on counting.
+        if self.shared.store.is_looked_at() && self.reader()?.hour_counts()? != hours {
+            self.found.tell("time_count", "the numbers of versions by the hour are not those of the changes");
+        }
         Ok(())
     }
 
