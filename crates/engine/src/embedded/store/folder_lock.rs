@@ -19,7 +19,16 @@ use base::{owner, regular_file};
 pub(super) struct FolderLock {
     folder: HeldFolder,
     /// None where the folder's own lock has to do.
-    _file: Option<File>,
+    file: Option<File>,
+}
+
+impl Drop for FolderLock {
+    /// A process that another thread is just starting has these files too until it runs its program, and would hold the locks as long.
+    fn drop(&mut self) {
+        for locked in self.file.iter().chain([self.folder.file()]) {
+            drop(locked.unlock());
+        }
+    }
 }
 
 impl FolderLock {
@@ -43,7 +52,7 @@ impl FolderLock {
         }
         match locked(held.file(), looks) {
             Err(in_use) if !decides => Err(in_use),
-            _ => Ok(Some(FolderLock { folder: held, _file: file })),
+            _ => Ok(Some(FolderLock { folder: held, file })),
         }
     }
 
@@ -107,6 +116,17 @@ mod tests {
 
     fn in_use(lock: &Result<Option<FolderLock>, DatabaseError>) -> bool {
         matches!(lock, Err(DatabaseError::DatabaseAlreadyOpen))
+    }
+
+    /// What was seen: a folder that was closed just now was still in use, for whoever opened it while another thread started a process.
+    #[test]
+    fn a_lock_that_was_given_back_is_free_though_another_process_still_has_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = FolderLock::take(folder.path(), false).unwrap().unwrap();
+        let inherited = (lock.folder.file().try_clone().unwrap(), lock.file.as_ref().unwrap().try_clone().unwrap());
+        drop(lock);
+        assert!(FolderLock::take(folder.path(), false).is_ok());
+        drop(inherited);
     }
 
     #[test]
