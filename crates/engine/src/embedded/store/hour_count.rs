@@ -9,7 +9,7 @@ use super::StoreError;
 use super::log::{ReadOnlyTable, WriteTransaction};
 use super::tables::TIME;
 
-/// Versions of an hour (step 0), or of [`HOURS`] hours (step 1): step and number of the hour, or of the first of them by `HOURS`, since 1970.
+/// Versions of an hour (step 0), or of 1 024 hours (step 1): step and number of the hour, or of the first of them by 1 024, since 1970.
 pub const TIME_COUNT: TableDefinition<(u8, i64), u64> = TableDefinition::new("time_count");
 
 /// Milliseconds of an hour.
