@@ -218,25 +218,32 @@ fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
     if is_whole { Ok(()) } else { Err(Failure::Wrong("the audit trail is not as it was written".to_owned())) }
 }
 
-/// The newest heads, from the running server where there is one.
+/// The newest heads, from the running server where there is one. Those of a stopped folder are none of a trail that is damaged: who keeps
+/// one believes that it stands for everything before.
 fn heads(config: &Config) -> Result<NewestHeads, String> {
-    let Some(server) = open::ask(config, &CommandRequest::Heads)? else {
-        let engine = open::look(config)?;
-        let folder = audit::folder(&config.storage.data);
-        let trail = match folder.is_dir() {
-            true => TrailFiles::list(&folder)
-                .map_err(|error| error.to_string())
-                .and_then(|trail| audit::verify(&trail, &[])),
-            false => return finished(&engine, bulk::heads(&engine, None)),
-        };
-        return finished(&engine, trail.and_then(|trail| bulk::heads(&engine, Some(trail.head))));
-    };
-    server.answer::<Result<NewestHeads, String>>()?
+    if let Some(server) = open::ask(config, &CommandRequest::Heads)? {
+        return server.answer::<Result<NewestHeads, String>>()?;
+    }
+    let engine = open::look(config)?;
+    let found = trail_at_rest(config).and_then(|trail| bulk::heads(&engine, trail));
+    engine.close();
+    found
 }
 
-fn finished<T>(engine: &Engine, done: Result<T, String>) -> Result<T, String> {
-    engine.close();
-    done
+/// The head of the trail of a stopped folder; none where there is no trail.
+///
+/// # Errors
+/// It cannot be read, or is not as it was written.
+fn trail_at_rest(config: &Config) -> Result<Option<ChainHead>, String> {
+    let folder = audit::folder(&config.storage.data);
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let verified = audit::verify(&TrailFiles::list(&folder).map_err(|error| error.to_string())?, &[])?;
+    match verified.is_whole() {
+        true => Ok(Some(verified.head)),
+        false => Err("the audit trail is not as it was written; hcert audit verify says what is wrong".to_owned()),
+    }
 }
 
 /// What is wrong with a folder without a trail. None when its store has never had one, or cannot be opened.

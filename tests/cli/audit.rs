@@ -243,6 +243,7 @@ fn a_changed_trail_is_told_with_its_place() {
     bytes[150] ^= 1;
     fs::write(&file, bytes).unwrap();
     place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
+    place.run(&["audit", "head", "--data", "data"]).expect(1).says("hcert audit verify says what is wrong");
 }
 
 /// Without a server an import is one event at its end. A kill before it left more changes without an event than a crash of a server

@@ -1,7 +1,7 @@
 //! The chain of entries: what a log holds at a number, and everything before it, in one hash.
 //!
-//! Each entry has the hash of the one before in its own. So whoever keeps one hash elsewhere (an archive, the audit trail, a printed head)
-//! can tell the history that it stands for from one that was edited, put in another order, or exported, changed and imported again.
+//! The hash of an entry covers the entry and the hash of the one before. An operator who keeps one hash elsewhere (in an archive, in the audit
+//! trail, on paper) can tell the history behind it from one that was edited, put in another order, or exported, changed and imported.
 
 use std::fmt;
 

@@ -157,9 +157,9 @@ pub enum Named {
     CertificateNumber,
     /// Documents beside the certificate, such as a health declaration, by reference or number.
     Document,
-    /// Whoever and whatever an event was about: certificates, patients, institutions.
+    /// What an audit event concerns: certificates, patients, institutions.
     Entity,
-    /// Whoever took part in an event: persons, institutions, roles.
+    /// Participants of an audit event: persons, institutions, roles.
     Agent,
 }
 

@@ -47,9 +47,8 @@ impl StoreReader {
     /// Walks the versions made from `since` on, newest first by time, behind the first `skip` of them, until `each` says stop. For stores
     /// with imports out of the order of their times.
     pub fn changes_by_time(&self, since: i64, skip: u64, mut each: impl FnMut(Seq) -> bool) -> Result<(), StoreError> {
-        let (until, skip) = self.hour_behind(skip)?;
+        let (until, mut skip) = self.hour_behind(skip)?;
         let times = self.transaction.open_table(TIME)?;
-        let mut skip = skip;
         let rows = (since, 0)..(until, 0);
         if rows.is_empty() {
             return Ok(());

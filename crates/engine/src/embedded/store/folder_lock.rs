@@ -96,7 +96,7 @@ fn open_or_make(folder: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-/// Whoever could open it could hold the lock.
+/// Any user who can open the file can hold its lock.
 fn closed(file: File) -> File {
     if let Ok(found) = file.metadata()
         && found.mode() & 0o077 != 0
@@ -118,7 +118,7 @@ mod tests {
         matches!(lock, Err(DatabaseError::DatabaseAlreadyOpen))
     }
 
-    /// What was seen: a folder that was closed just now was still in use, for whoever opened it while another thread started a process.
+    /// What was seen: opening a folder that was closed just now failed while another thread started a process.
     #[test]
     fn a_lock_that_was_given_back_is_free_though_another_process_still_has_its_files() {
         let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ mod tests {
         let looks = [FolderLock::take(path, true).unwrap(), FolderLock::take(path, true).unwrap()];
         assert!(in_use(&FolderLock::take(path, false)));
         drop(looks);
-        // Removed, it keeps whoever comes out all the same.
+        // With the file removed, the lock of the folder itself keeps the next process out.
         let writes = FolderLock::take(path, false).unwrap();
         fs::remove_file(path.join(FOLDER_LOCK)).unwrap();
         assert!(in_use(&FolderLock::take(path, true)) && in_use(&FolderLock::take(path, false)));

@@ -61,11 +61,10 @@ impl Check<'_> {
         logged: &mut HashSet<(u64, u32)>,
     ) -> Result<u64, StoreError> {
         // Where the walk goes on, the hash before is that of the last row.
-        let before = match after.checked_sub(1) {
+        let mut before = match after.checked_sub(1) {
             None => self.found.readable("meta", self.reader()?.change_hash(Seq(0)))?.flatten(),
             Some(before) => self.reader()?.patient_changes(before, 1)?.pop().map(|(_, hash)| hash),
         };
-        let mut before = before;
         loop {
             let left = end.map_or(u64::MAX, |end| end.saturating_sub(after));
             let max = usize::try_from(left).unwrap_or(usize::MAX).min(VERIFY_CHUNK_ROWS);
