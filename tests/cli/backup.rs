@@ -118,6 +118,9 @@ fn an_archive_of_a_folder_at_rest_is_a_tar_file_with_its_digest() {
     let checked = place.run(&["restore", "--check", "b.tar", "a.tar", "--json"]);
     assert_eq!(json(checked.expect(0).text())["archives"], 2);
     place.run(&["restore", "b.tar", "--data", "restored"]).expect(1).says("no full archive");
+    let until = |time: &str, to: &str| place.run(&["restore", "a.tar", "--data", to, "--to", time, "--json"]);
+    assert_eq!(json(until("2999-01-01", "by-time").expect(0).text())["until"], told["until"]);
+    until("yesterday", "none").expect(2).says("this is no change and no time");
     let mut bytes = fs::read(place.path("a.tar")).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
