@@ -3,6 +3,7 @@
 //! Three ways lead to a view that is ready: the index is close behind the store (the tail is read into the overlay at the start), it
 //! is far behind (the tail is indexed first), or there is none (everything is). Meanwhile searches are told to wait.
 
+mod background;
 mod bell;
 mod building;
 mod publishing;
@@ -20,8 +21,9 @@ use super::index::{self, IndexWriterHandle, Snapshot};
 use super::overlay::Generation;
 use super::store::StoreError;
 use super::view::IndexView;
+use background::BackgroundTask;
 use base::log::event;
-use base::threads::{self, is_beyond_limits};
+use base::threads::{self, give_way, is_beyond_limits};
 pub(super) use bell::Bell;
 #[cfg(test)]
 pub(crate) use building::Building;
@@ -29,11 +31,7 @@ use building::build;
 pub(super) use building::{CHUNK_ROWS, chunk};
 use certificate::Seq;
 pub(super) use steps::look_through;
-use steps::{TAIL_ROWS_MAX, balance, put};
-
-/// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
-/// are compared while reads are served already, and searches wait.
-const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+use steps::{TAIL_ROWS_MAX, balance, checked, put};
 
 /// The shortest and the longest wait before an index that fails soon after its beginning is built again.
 const REBUILD_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -48,8 +46,8 @@ pub(super) struct Indexer {
 }
 
 impl Indexer {
-    /// Opens the index. When it is at hand and close behind, searches work on return, unless it is so large that looking through its
-    /// files would hold up the start: then they work as soon as that is done.
+    /// Opens the index. When it is at hand and close behind, searches work on return. Where it is so large that looking through its files would
+    /// hold them up, that is done in the background, and nothing is merged before.
     pub(super) fn open(shared: &Arc<EngineShared>) -> Result<Indexer, StoreError> {
         clear_away(&shared.index_folder);
         let told = |error: index::IndexError| match is_beyond_limits(&error.0) {
@@ -57,8 +55,15 @@ impl Indexer {
             false => StoreError::Io(error.0),
         };
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
-        let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
-        if is_small && let Err(problem) = look_through(shared, &writer) {
+        let looked = match shared.index_medium.is_checked_at_once(writer.bytes()) {
+            true => look_through(shared, &writer),
+            false => {
+                writer.set_merging(false);
+                shared.bell.suspect();
+                checked(|| writer.check().run_quick())
+            }
+        };
+        if let Err(problem) = looked {
             event!(INDEX_DAMAGED, problem);
             shared.note_building(problem);
             drop(snapshot);
@@ -68,14 +73,10 @@ impl Indexer {
                     .map_err(told)?;
         }
         let (at, seq) = (snapshot.at, shared.seq());
-        if is_small && seq.0 - at.0 <= TAIL_ROWS_MAX {
+        if seq.0 - at.0 <= TAIL_ROWS_MAX {
             shared.go_live(snapshot, seq)?;
         } else if at.0 > 0 {
-            shared.note_building(if is_small {
-                "the index was far behind the store"
-            } else {
-                "its files are being looked through"
-            });
+            shared.note_building("the index was far behind the store");
         }
         Ok(Indexer { shared: shared.clone(), writer, at })
     }
@@ -221,18 +222,14 @@ enum RoundsEnd {
     Beside(Box<ReplacementIndex>),
 }
 
-fn rounds(shared: &EngineShared, writer: &mut IndexWriterHandle, at: Seq) -> Result<RoundsEnd, String> {
-    if shared.view().is_none() {
-        if at > Seq(0) {
-            look_through(shared, writer)?;
-        }
-        if !build(shared, writer, at)? {
-            return Ok(RoundsEnd::Closed);
-        }
+fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -> Result<RoundsEnd, String> {
+    if shared.view().is_none() && !build(shared, writer, at)? {
+        return Ok(RoundsEnd::Closed);
     }
     if let Some(view) = shared.view() {
         view.index.warm(view.classes.ranks()).map_err(|error| error.0)?;
     }
+    let mut look = BackgroundTask::default();
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {
@@ -243,7 +240,22 @@ fn rounds(shared: &EngineShared, writer: &mut IndexWriterHandle, at: Seq) -> Res
             return Err("its view was given up".into());
         }
         if shared.bell.is_time_to_look() {
-            look_through(shared, writer)?;
+            match shared.index_medium.is_checked_at_once(writer.bytes()) {
+                true => look_through(shared, writer)?,
+                false if look.is_running() => {}
+                false => {
+                    let check = writer.check();
+                    let work = move |goes_on: &dyn Fn() -> bool| {
+                        give_way();
+                        checked(|| check.run(goes_on))
+                    };
+                    look.start(shared, "hcert-index-check", work)?;
+                }
+            }
+        }
+        if let Some(looked) = look.ended() {
+            looked?;
+            writer.set_merging(true);
         }
         round(shared, writer)?;
         shared.note_index_waits(None);

@@ -3,6 +3,7 @@
 //! Whoever opens an index to write mends it or builds it again; so a check looks at it first, in this way. A running server's is looked at
 //! in the same way, beside its own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tantivy::directory::Directory;
 use tantivy::directory::error::OpenReadError;
 use tantivy::index::{SegmentComponent, SegmentId};
-use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
+use tantivy::{Index, IndexMeta, ReloadPolicy, Searcher, SegmentReader, TantivyDocument};
 
 use super::columns::SegmentColumns;
 use super::schema::{IndexFields, Payload, schema};
@@ -47,7 +48,7 @@ pub(crate) struct CommittedIndex {
 /// Looks at the index of a folder and reads all its files. `origin` is what it should have been made from.
 pub(crate) fn look(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
     match read(medium, folder, origin) {
-        IndexFolderState::Whole(committed) => match damage(&committed.index) {
+        IndexFolderState::Whole(committed) => match damage(&committed.index, FilesCompared::All, &|| true) {
             Ok(damaged) if damaged.is_empty() => IndexFolderState::Whole(committed),
             Ok(damaged) => IndexFolderState::Damaged(damaged),
             Err(_) => IndexFolderState::Damaged(vec![UNREADABLE.to_owned()]),
@@ -95,19 +96,16 @@ pub(crate) fn read(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) ->
 }
 
 /// What of the files of the last commit is missing or not what was written, in words; their checksums lie at their ends. tantivy's own
-/// look passes over files that are missing in its list of all it ever made.
+/// look passes over files that are missing in its list of all it ever made. `goes_on` is asked before each file.
 ///
 /// # Errors
 /// What the last commit was cannot be read.
-pub(super) fn damage(index: &Index) -> Result<Vec<String>, IndexError> {
-    let metas = index.load_metas()?;
-    let deleted = |path: &PathBuf| {
-        let own = metas.segments.iter().find(|segment| segment.relative_path(SegmentComponent::Delete) == *path);
-        own.is_none_or(tantivy::SegmentMeta::has_deletes)
-    };
-    // A segment names a file of what was deleted of it also where nothing was.
-    let mut files: Vec<PathBuf> = metas.list_segment_files().into_iter().filter(deleted).collect();
-    files.sort();
+pub(super) fn damage(
+    index: &Index,
+    compared: FilesCompared,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Vec<String>, IndexError> {
+    let files = committed_files(index, compared)?;
     // Without the list of all files nothing that is given up would ever be removed.
     if !index.directory().exists(Path::new(LISTS[1])).unwrap_or(false) {
         return Ok(vec![missing(Path::new(LISTS[1]))]);
@@ -118,7 +116,82 @@ pub(super) fn damage(index: &Index) -> Result<Vec<String>, IndexError> {
         Err(OpenReadError::FileDoesNotExist(_)) => Some(missing(file)),
         Err(_) => Some(format!("its file {} cannot be read, or its end is not what was written", file.display())),
     };
-    Ok(files.iter().filter_map(judge).collect())
+    let mut damaged: Vec<(&PathBuf, String)> = Vec::new();
+    for file in files.iter().take_while(|_| goes_on()) {
+        damaged.extend(judge(file).map(|problem| (file, problem)));
+    }
+    if !damaged.is_empty() {
+        // Merges and commits go on meanwhile, and remove what they have replaced.
+        let still = committed_files(index, compared)?;
+        damaged.retain(|(file, _)| still.contains(*file));
+    }
+    Ok(damaged.into_iter().map(|(_, problem)| problem).collect())
+}
+
+/// Which files are compared with their checksums.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilesCompared {
+    All,
+    /// Those of what was deleted, which every commit writes anew from the ones before: a bit for each certificate.
+    Deletions,
+}
+
+/// The files of the last commit.
+fn committed_files(index: &Index, compared: FilesCompared) -> Result<BTreeSet<PathBuf>, IndexError> {
+    let metas = index.load_metas()?;
+    let deletions = |segment: &tantivy::SegmentMeta| segment.relative_path(SegmentComponent::Delete);
+    let mut files = BTreeSet::new();
+    if compared == FilesCompared::All {
+        files.extend(metas.list_segment_files());
+    }
+    for segment in &metas.segments {
+        // A segment names a file of what was deleted of it also where nothing was.
+        match segment.has_deletes() {
+            true => files.insert(deletions(segment)),
+            false => files.remove(&deletions(segment)),
+        };
+    }
+    Ok(files)
+}
+
+/// Compares the files of an index with their checksums, beside whoever writes it.
+pub(crate) struct IndexFilesCheck {
+    index: Index,
+    segments: Searcher,
+    fields: IndexFields,
+}
+
+impl IndexFilesCheck {
+    pub(super) fn new(index: &Index, segments: Searcher, fields: IndexFields) -> IndexFilesCheck {
+        IndexFilesCheck { index: index.clone(), segments, fields }
+    }
+
+    /// Reads all files of the last commit. `goes_on` is asked before each; a check that ends early has found nothing.
+    ///
+    /// # Errors
+    /// A file is missing, not what was written, or of another segment.
+    pub(crate) fn run(&self, goes_on: &dyn Fn() -> bool) -> Result<(), IndexError> {
+        none_damaged(&damage(&self.index, FilesCompared::All, goes_on)?)?;
+        self.segments.segment_readers().iter().try_for_each(|reader| belongs_together(reader, &self.fields))
+    }
+
+    /// What is seen without reading all of them: the files of a segment are its own, and what was deleted is what was written. tantivy has
+    /// looked at the end of each file when it opened it.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run).
+    pub(crate) fn run_quick(&self) -> Result<(), IndexError> {
+        none_damaged(&damage(&self.index, FilesCompared::Deletions, &|| true)?)?;
+        self.segments.segment_readers().iter().try_for_each(|reader| belongs_together(reader, &self.fields))
+    }
+}
+
+fn none_damaged(damaged: &[String]) -> Result<(), IndexError> {
+    match damaged {
+        [] => Ok(()),
+        [one] => Err(IndexError(one.clone())),
+        [first, rest @ ..] => Err(IndexError(format!("{first}, and so are {} others", rest.len()))),
+    }
 }
 
 fn missing(file: &Path) -> String {
@@ -155,7 +228,7 @@ impl CommittedIndex {
 }
 
 /// Files of a segment that no search reads must have its number of rows too: merging reads them.
-pub(super) fn belongs_together(reader: &SegmentReader, fields: &IndexFields) -> Result<(), IndexError> {
+fn belongs_together(reader: &SegmentReader, fields: &IndexFields) -> Result<(), IndexError> {
     let told = |file: &str| {
         IndexError(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()))
     };

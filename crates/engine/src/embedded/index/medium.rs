@@ -31,6 +31,10 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Bytes of the index up to which its files are compared with their checksums at once, before searches are answered from it: some 20 ms. Those
+/// of a larger one are compared in the background.
+const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// What the index is opened on.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexMedium(Arc<dyn IndexStorage>);
@@ -51,11 +55,14 @@ pub(crate) trait IndexStorage: Debug + Send + Sync {
 
     /// Whether there is no room; nothing where the file system is to be asked.
     fn is_full(&self) -> Option<bool>;
+
+    /// Bytes of an index up to which its files are compared with their checksums at once.
+    fn checked_bytes_max(&self) -> u64;
 }
 
 impl Default for IndexMedium {
     fn default() -> IndexMedium {
-        IndexMedium::on(Arc::new(IndexFolder))
+        IndexMedium::on(Arc::new(IndexFolder { checked_bytes_max: INDEX_CHECKED_BYTES_MAX }))
     }
 }
 
@@ -94,6 +101,11 @@ impl IndexMedium {
     pub(crate) fn is_full(&self) -> Option<bool> {
         self.0.is_full()
     }
+
+    /// Whether an index of so many bytes is compared with its checksums at once.
+    pub(crate) fn is_checked_at_once(&self, bytes: u64) -> bool {
+        bytes <= self.0.checked_bytes_max()
+    }
 }
 
 /// tantivy deletes what its list of files names and no segment needs, wherever that leads. Decision 274.
@@ -112,7 +124,17 @@ fn expect_plain_names(folder: &Path) -> Result<(), IndexError> {
 
 /// The file system.
 #[derive(Debug)]
-struct IndexFolder;
+struct IndexFolder {
+    checked_bytes_max: u64,
+}
+
+#[cfg(test)]
+impl IndexMedium {
+    /// The file system, where every index is so large that its files are compared in the background.
+    pub(crate) fn checked_later() -> IndexMedium {
+        IndexMedium::on(Arc::new(IndexFolder { checked_bytes_max: 0 }))
+    }
+}
 
 impl IndexStorage for IndexFolder {
     fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
@@ -138,5 +160,9 @@ impl IndexStorage for IndexFolder {
 
     fn is_full(&self) -> Option<bool> {
         None
+    }
+
+    fn checked_bytes_max(&self) -> u64 {
+        self.checked_bytes_max
     }
 }

@@ -41,7 +41,7 @@ pub(super) use columns::Segment;
 use columns::SegmentColumns;
 pub(super) use error::IndexError;
 pub(super) use held::{Holdings, IndexedCertificate};
-pub(super) use looking::{IndexFolderState, look, read};
+pub(super) use looking::{IndexFilesCheck, IndexFolderState, look, read};
 pub(super) use medium::{IndexMedium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
@@ -62,6 +62,7 @@ pub(super) struct IndexWriterHandle {
     origin: IndexOrigin,
     /// Certificates that the last commit held.
     rows: u64,
+    merges_when_told: bool,
     columns: HashMap<SegmentId, Arc<SegmentColumns>>,
 }
 
@@ -129,14 +130,11 @@ impl IndexWriterHandle {
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
         writer.garbage_collect_files().wait()?;
-        let mut merge = LogMergePolicy::default();
-        merge.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
-        let policy: Box<dyn MergePolicy> =
-            if medium.merges_when_told() { Box::new(NoMergePolicy) } else { Box::new(merge) };
-        writer.set_merge_policy(policy);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let (origin, merges_when_told) = (origin.clone(), medium.merges_when_told());
         let mut writer =
-            IndexWriterHandle { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
+            IndexWriterHandle { writer, reader, fields, origin, rows, merges_when_told, columns: HashMap::new() };
+        writer.set_merging(true);
         let snapshot = writer.snapshot(at, &Ranks::default())?;
         Ok((writer, snapshot))
     }
@@ -196,19 +194,22 @@ impl IndexWriterHandle {
         directory.list_managed_files().iter().map(of).sum()
     }
 
-    /// Reads all files of the last commit and compares them with their checksums.
-    ///
-    /// # Errors
-    /// One is missing, not what was written, or of another segment.
-    pub(super) fn verify(&self) -> Result<(), IndexError> {
-        let damaged = looking::damage(self.writer.index())?;
-        match damaged.as_slice() {
-            [] => {}
-            [one] => return Err(IndexError(one.clone())),
-            [first, rest @ ..] => return Err(IndexError(format!("{first}, and so are {} others", rest.len()))),
-        }
-        let searcher = self.reader.searcher();
-        searcher.segment_readers().iter().try_for_each(|reader| looking::belongs_together(reader, &self.fields))
+    /// Compares the files of the last commit with their checksums, here or on another thread.
+    pub(super) fn check(&self) -> IndexFilesCheck {
+        IndexFilesCheck::new(self.writer.index(), self.reader.searcher(), self.fields)
+    }
+
+    /// Whether segments are merged from now on. A merge of a damaged one would give its damage a checksum that fits.
+    pub(super) fn set_merging(&self, merges: bool) {
+        let policy: Box<dyn MergePolicy> = match merges && !self.merges_when_told {
+            true => {
+                let mut policy = LogMergePolicy::default();
+                policy.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
+                Box::new(policy)
+            }
+            false => Box::new(NoMergePolicy),
+        };
+        self.writer.set_merge_policy(policy);
     }
 
     /// Makes one segment of all, as tantivy does by itself elsewhere.
@@ -226,7 +227,7 @@ impl IndexWriterHandle {
     /// # Errors
     /// tantivy failed; what was committed is there all the same.
     pub(super) fn merge_all(mut self) -> Result<(), IndexError> {
-        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        self.set_merging(false);
         let segments = self.writer.index().searchable_segment_ids()?;
         if !segments.is_empty() {
             self.writer.merge(&segments).wait()?;
@@ -241,7 +242,7 @@ impl IndexWriterHandle {
     /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of
     /// segments over that of whoever opens the folder next.
     pub(super) fn close(self) {
-        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        self.set_merging(false);
         if let Err(error) = self.writer.wait_merging_threads() {
             event!(INDEX_MERGE_FAILED, problem = %error);
         }

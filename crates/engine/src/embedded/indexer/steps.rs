@@ -13,7 +13,12 @@ pub(in crate::embedded) const TAIL_ROWS_MAX: u64 = 16_384;
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
 pub(in crate::embedded) fn look_through(shared: &EngineShared, writer: &IndexWriterHandle) -> Result<(), String> {
     shared.bell.looked();
-    let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
+    checked(|| writer.check().run(&|| true))
+}
+
+/// The outcome of a check. Damage may show as a panic as well.
+pub(in crate::embedded) fn checked(check: impl FnOnce() -> Result<(), index::IndexError>) -> Result<(), String> {
+    let looked = catch_unwind(AssertUnwindSafe(check));
     looked.unwrap_or_else(|_| Err(index::IndexError("reading it panicked".into()))).map_err(|error| error.0)
 }
 

@@ -81,6 +81,10 @@ impl super::IndexStorage for SimulatedFiles {
     fn is_full(&self) -> Option<bool> {
         Some(self.0.is_full())
     }
+
+    fn checked_bytes_max(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 impl MemoryFiles {
