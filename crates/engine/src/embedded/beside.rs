@@ -39,28 +39,23 @@ fn before(index_folder: &Path) -> PathBuf {
     index_folder.with_extension("old")
 }
 
-/// Puts the folder made beside in the place of the index. Nobody may have either of them open for writing. A crash at any moment leaves one of
-/// the two in its place, or what [`clear_away`] puts there.
+/// Exchanges the index and the folder made beside; done again, it takes that back. Nobody may have either of them open for writing. A crash at
+/// any moment leaves one of the two in its place, or what [`put_in_place`] puts there.
 pub(super) fn exchange(index_folder: &Path) -> io::Result<()> {
     let (beside, before) = (beside(index_folder), before(index_folder));
-    let left = match swap(&beside, index_folder) {
-        Ok(()) => beside,
-        // A file system that cannot do both at once.
-        Err(_) => {
-            index::remove(&before)?;
-            fs::rename(index_folder, &before)?;
-            if let Err(error) = fs::rename(&beside, index_folder) {
-                fs::rename(&before, index_folder)?;
-                return Err(error);
-            }
-            before
+    // A file system that cannot do both at once.
+    if swap(&beside, index_folder).is_err() {
+        index::remove(&before)?;
+        fs::rename(index_folder, &before)?;
+        if let Err(error) = fs::rename(&beside, index_folder) {
+            fs::rename(&before, index_folder)?;
+            return Err(error);
         }
-    };
+        fs::rename(&before, &beside)?;
+    }
     if let Some(folder) = index_folder.parent() {
         fs::File::open(folder)?.sync_all()?;
     }
-    // What it still fails to remove goes at the next start.
-    drop(index::remove(&left));
     Ok(())
 }
 
@@ -84,14 +79,23 @@ fn swap(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Removes what an exchange that was cut off left behind. One that was cut off between two renames is taken back.
-pub(super) fn clear_away(index_folder: &Path) {
-    let before = before(index_folder);
-    if !index_folder.exists() && before.exists() {
-        // Where that fails the index is built again.
-        drop(fs::rename(&before, index_folder));
+/// Where no index of the store is in its place, one that lies beside it takes it: what a reindex or an exchange that was cut off has left, the
+/// one that has come furthest. It may be behind the store, as any other. `is_usable` says up to which change a folder holds the store's index.
+pub(super) fn put_in_place(index_folder: &Path, is_usable: impl Fn(&Path) -> Option<Seq>) {
+    if is_usable(index_folder).is_none() {
+        let usable = |folder: PathBuf| Some((is_usable(&folder)?, folder));
+        let left = [beside(index_folder), before(index_folder)].into_iter().filter_map(usable);
+        if let Some((_, folder)) = left.max() {
+            // Where that fails the index is built again.
+            drop(index::remove(index_folder).and_then(|()| fs::rename(&folder, index_folder)));
+        }
     }
-    for left in [beside(index_folder), before] {
+    clear_away(index_folder);
+}
+
+/// Removes what lies beside the index.
+pub(super) fn clear_away(index_folder: &Path) {
+    for left in [beside(index_folder), before(index_folder)] {
         if let Err(error) = index::remove(&left) {
             event!(REINDEX_LEFT, problem = %error);
         }
@@ -125,6 +129,8 @@ mod tests {
         let index = folder.path().join("index");
         folders(&index, [Some("one"), Some("two"), None]);
         exchange(&index).unwrap();
+        assert_eq!(fs::read_to_string(beside(&index).join("meta.json")).unwrap(), "one", "it can be taken back");
+        clear_away(&index);
         assert_eq!(lies(&index), "two");
         #[cfg(target_os = "linux")]
         {
@@ -132,14 +138,20 @@ mod tests {
             swap(&beside(&index), &index).unwrap();
             assert_eq!(fs::read_to_string(beside(&index).join("meta.json")).unwrap(), "one", "in one step");
         }
-        // Cut off behind either step, and between two renames.
+        // Cut off behind either step, and between two renames; not whole is what has no number.
+        let is_usable = |folder: &Path| fs::read_to_string(folder.join("meta.json")).ok()?.parse().ok().map(Seq);
         for (left, found) in [
-            ([Some("two"), Some("one"), None], "two"),
-            ([Some("two"), None, Some("one")], "two"),
-            ([None, Some("two"), Some("one")], "one"),
+            ([Some("2"), Some("1"), None], "2"),
+            ([Some("1"), Some("2"), None], "1"),
+            ([Some("2"), None, Some("1")], "2"),
+            ([None, Some("2"), Some("1")], "2"),
+            ([None, Some("half"), Some("1")], "1"),
+            ([None, Some("1"), None], "1"),
+            ([Some("torn"), Some("1"), None], "1"),
+            ([Some("torn"), Some("half"), None], "torn"),
         ] {
             folders(&index, left);
-            clear_away(&index);
+            put_in_place(&index, is_usable);
             assert_eq!(lies(&index), found, "{left:?}");
         }
     }

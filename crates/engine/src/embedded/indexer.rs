@@ -11,12 +11,13 @@ mod room;
 mod steps;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::EngineShared;
-use super::beside::{ReplacementIndex, clear_away, exchange};
+use super::beside::{ReplacementIndex, clear_away, exchange, put_in_place};
 use super::index::{self, IndexWriterHandle, Snapshot};
 use super::overlay::Generation;
 use super::store::StoreError;
@@ -49,7 +50,7 @@ impl Indexer {
     /// Opens the index. When it is at hand and close behind, searches work on return. Where it is so large that looking through its files would
     /// hold them up, that is done in the background, and nothing is merged before.
     pub(super) fn open(shared: &Arc<EngineShared>) -> Result<Indexer, StoreError> {
-        clear_away(&shared.index_folder);
+        put_in_place(&shared.index_folder, |folder| usable(shared, folder));
         let told = |error: index::IndexError| match is_beyond_limits(&error.0) {
             true => StoreError::Limits(error.0),
             false => StoreError::Io(error.0),
@@ -80,6 +81,15 @@ impl Indexer {
         }
         Ok(Indexer { shared: shared.clone(), writer, at })
     }
+}
+
+/// Up to which change a folder holds an index of the store, as far as its list of files says.
+fn usable(shared: &EngineShared, folder: &Path) -> Option<Seq> {
+    let read = || match index::read(&shared.index_medium, folder, &shared.origin) {
+        index::IndexFolderState::Whole(committed) => Some(committed.at),
+        _ => None,
+    };
+    catch_unwind(AssertUnwindSafe(read)).ok().flatten().filter(|at| *at <= shared.seq())
 }
 
 /// Starts the indexer's thread.
@@ -271,7 +281,8 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
     Ok(RoundsEnd::Closed)
 }
 
-/// The index made beside takes the place of the one in use, which goes on where that fails.
+/// The index made beside takes the place of the one in use, which goes on where that fails. Searches go on with the view of before until it
+/// is replaced, and both folders stay until then.
 ///
 /// # Errors
 /// Neither of them can be used at this moment.
@@ -284,15 +295,42 @@ fn replace(
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
     made.close();
-    let exchanged = exchange(&shared.index_folder).map_err(|error| error.to_string());
-    let (writer, snapshot) = open(shared).map_err(|error| error.0)?;
-    if let Err(problem) = shared.adopt(snapshot) {
-        writer.close();
-        return Err(problem);
-    }
+    let folder = &shared.index_folder;
+    let exchanged = exchange(folder).map_err(|error| error.to_string());
+    let replaced = exchanged.and_then(|()| {
+        let taken = take_over(shared);
+        if taken.is_err() {
+            exchange(folder).map_err(|error| error.to_string())?;
+        }
+        taken
+    });
+    clear_away(folder);
+    let (next, answered) = match replaced {
+        Ok(next) => (Ok(next), Ok(())),
+        // The one of before, or what cannot be read twice is built.
+        Err(problem) => (take_over(shared), Err(problem)),
+    };
     // Who went away needs no answer.
-    drop(answer.send(exchanged));
-    Ok(writer)
+    drop(answer.send(answered));
+    next
+}
+
+/// Opens the index in its place, for writing and for searches.
+///
+/// # Errors
+/// It cannot be opened, or is not at the change of the one in use.
+fn take_over(shared: &EngineShared) -> Result<IndexWriterHandle, String> {
+    let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
+    // A torn file may show as a panic as well as an error.
+    let opened = catch_unwind(AssertUnwindSafe(|| IndexWriterHandle::open_on(medium, folder, origin)));
+    let (writer, snapshot) = opened.map_err(|_| "opening it panicked".to_owned())?.map_err(|error| error.0)?;
+    match shared.adopt(snapshot) {
+        Ok(()) => Ok(writer),
+        Err(problem) => {
+            writer.close();
+            Err(problem)
+        }
+    }
 }
 
 /// One round: seals what has come, indexes it, and replaces the view. Where the data folder was moved away, the index that lies at its path

@@ -3,7 +3,7 @@
 //! The new one is made in a folder beside, on a thread that gives way to all others, from the same changes that a rebuild reads. When it
 //! is as far as the old one, the indexer finishes its last changes, lets both folders go, changes their names, and opens the new one in
 //! place of the old, whose files live on as long as a search still reads them. What is written meanwhile waits in the overlay, so no
-//! search misses it. A crash on the way leaves the old index, or none; then it is built at the start.
+//! search misses it. A crash on the way leaves one of the two in its place, or beside it for the next start.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 pub(crate) mod memory;
+#[cfg(test)]
+pub(crate) mod refusing;
 
 use std::fmt::Debug;
 use std::io::{self, ErrorKind};

@@ -66,6 +66,42 @@ fn an_index_built_again_is_the_one_that_the_next_start_opens() {
     assert_eq!(fixture.find(Filter::Term(about("Patient/2"))), found);
 }
 
+/// The old index was removed before the new one was opened: where that could not be opened, searches were refused until another was built.
+#[test]
+fn a_new_index_that_cannot_be_opened_gives_its_place_back() {
+    let mut fixture = Fixture::new();
+    fixture.create(State::Draft, "Patient/1");
+    fixture.create(State::Completed, "Patient/2");
+    fixture.indexed();
+    fixture.engine.close();
+    let folder = Arc::new(index::medium::refusing::RefusingFolder::default());
+    let media = EngineMedia { index: index::IndexMedium::refusing(&folder), ..EngineMedia::default() };
+    fixture.engine = Engine::run_on(&options(&fixture.folder, &fixture.now), media).unwrap();
+    folder.refuse(1);
+    assert_eq!(reindex(&fixture.engine).unwrap_err(), "it cannot be opened");
+    assert!(fixture.engine.shared.view().is_some(), "searches go on");
+    fixture.create(State::Draft, "Patient/3");
+    fixture.indexed();
+    assert_eq!(fixture.find(Filter::All(vec![])).0, 3);
+    assert_eq!(reindex(&fixture.engine).unwrap(), 3);
+    assert!(!fixture.folder.path().join("data/index.new").exists());
+}
+
+/// A crash at a reindex, then the index was lost: what the reindex had committed is gone on with.
+#[test]
+fn an_index_that_was_left_beside_takes_the_place_of_one_that_is_missing() {
+    let mut fixture = Fixture::new();
+    for patient in 1..=3 {
+        fixture.create(State::Completed, &format!("Patient/{patient}"));
+    }
+    fixture.engine.close();
+    let [index, left] = ["data/index", "data/index.new"].map(|name| fixture.folder.path().join(name));
+    fs::rename(&index, &left).unwrap();
+    fixture.reopen();
+    assert_eq!(fixture.engine.indexed(), Some(Seq(3)), "nothing is built");
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
+}
+
 #[test]
 fn what_a_reindex_left_behind_goes_at_the_next_start() {
     let mut fixture = Fixture::new();
