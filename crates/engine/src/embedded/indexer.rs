@@ -237,9 +237,9 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
         return Ok(RoundsEnd::Closed);
     }
     if let Some(view) = shared.view() {
-        view.index.warm(view.classes.ranks()).map_err(|error| error.0)?;
+        view.index.want_usual();
     }
-    let mut look = BackgroundTask::default();
+    let (mut look, mut orders) = (BackgroundTask::default(), BackgroundTask::default());
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {
@@ -268,6 +268,7 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
             writer.set_merging(true);
         }
         round(shared, writer)?;
+        make_orders(shared, &mut orders)?;
         shared.note_index_waits(None);
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
@@ -279,6 +280,20 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
     }
     round(shared, writer)?;
     Ok(RoundsEnd::Closed)
+}
+
+/// Has the order arrays that searches want and large segments lack made in the background: to sort ten million documents takes seconds. A search
+/// that comes before makes its own, or waits for it where it is under way.
+fn make_orders(shared: &Arc<EngineShared>, orders: &mut BackgroundTask) -> Result<(), String> {
+    orders.ended().transpose()?;
+    match shared.view() {
+        Some(view) if !orders.is_running() && view.index.lacks_arrays() => {
+            let (index, classes) = (view.index.clone(), view.classes.clone());
+            let work = move |goes_on: &dyn Fn() -> bool| checked(|| index.make_arrays(classes.ranks(), goes_on));
+            orders.start(shared, "hcert-index-orders", work)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The index made beside takes the place of the one in use, which goes on where that fails. Searches go on with the view of before until it

@@ -119,7 +119,8 @@ impl EngineShared {
     /// Searches read the new index from now on. It is at the checkpoint of the one before, so nothing else of the view changes.
     pub(super) fn adopt(&self, snapshot: Snapshot) -> Result<(), ReindexProblem> {
         // What most searches want is made before the first of them asks.
-        snapshot.warm(self.classes().ranks()).map_err(|error| error.0)?;
+        snapshot.want_usual();
+        snapshot.make_arrays(self.classes().ranks(), &|| true).map_err(|error| error.0)?;
         let _turn = self.publishing();
         let view = self.view().ok_or("the index was given up meanwhile")?;
         if view.index.at != snapshot.at {

@@ -1,5 +1,7 @@
 //! Order arrays made from columns, and read.
 
+use std::sync::Arc;
+
 use tantivy::DocId;
 
 use super::arrays::{Array, ArraySlot};
@@ -12,7 +14,7 @@ use certificate::search::parameter::TimeField;
 
 /// The documents of a segment as a search wants them.
 pub(super) struct Sequence {
-    array: ArraySlot,
+    array: Arc<ArraySlot>,
     len: u32,
     /// The array ascends and the order descends: values from the last to the first, then what has none.
     descending: bool,
@@ -24,10 +26,7 @@ impl Sequence {
     pub(super) fn new(columns: &SegmentColumns, order: &OrderBy) -> Result<Sequence, IndexError> {
         let (sort, descending) = stored(order.sort);
         let array = columns.arrays.slot(sort.clone());
-        if array.get().is_none() {
-            let made = make(columns, &OrderBy { sort: &sort, ranks: order.ranks, from_end: false })?;
-            let _ = array.set(made);
-        }
+        array.get_or_make(|| make(columns, &OrderBy { sort: &sort, ranks: order.ranks, from_end: false }))?;
         Ok(Sequence { array, len: columns.max_doc(), descending, from_end: order.from_end })
     }
 
@@ -54,6 +53,11 @@ impl Sequence {
 /// Makes the array of an order, so that no search has to.
 pub(super) fn warm(columns: &SegmentColumns, sort: &[Sort], ranks: &Ranks) -> Result<(), IndexError> {
     Sequence::new(columns, &OrderBy { sort, ranks, from_end: false }).map(drop)
+}
+
+/// Notes that an order is wanted, whose array [`warm`] makes later.
+pub(super) fn want(columns: &SegmentColumns, sort: &[Sort]) {
+    drop(columns.arrays.slot(stored(sort).0));
 }
 
 /// The order an array is kept in, and whether the search wants it the other way round.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::columns::Segment;
 use super::error::IndexError;
 use super::order::Ranks;
-use super::sequence::warm;
+use super::sequence::{want, warm};
 use certificate::Seq;
 use certificate::search::filter::Filter;
 use certificate::search::{Sort, SortKey};
@@ -40,11 +40,26 @@ impl Snapshot {
         counted.insert(filter.clone(), count);
     }
 
-    /// Makes the order arrays that most searches want.
-    pub(in crate::embedded) fn warm(&self, ranks: &Ranks) -> Result<(), IndexError> {
+    /// Notes the orders that most searches want.
+    pub(in crate::embedded) fn want_usual(&self) {
         for key in [SortKey::LastUpdated, SortKey::Date] {
-            for segment in &self.segments {
-                warm(&segment.columns, &[Sort { key, descending: true }], ranks)?;
+            self.segments.iter().for_each(|segment| want(&segment.columns, &[Sort { key, descending: true }]));
+        }
+    }
+
+    /// Whether an order that is wanted has no array yet.
+    pub(in crate::embedded) fn lacks_arrays(&self) -> bool {
+        self.segments.iter().any(|segment| !segment.columns.arrays.unmade().is_empty())
+    }
+
+    /// Makes the order arrays that are wanted, one after the other. `goes_on` is asked before each.
+    pub(in crate::embedded) fn make_arrays(&self, ranks: &Ranks, goes_on: &dyn Fn() -> bool) -> Result<(), IndexError> {
+        for segment in &self.segments {
+            for sort in segment.columns.arrays.unmade() {
+                if !goes_on() {
+                    return Ok(());
+                }
+                warm(&segment.columns, &sort, ranks)?;
             }
         }
         Ok(())

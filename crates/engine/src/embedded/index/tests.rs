@@ -246,6 +246,26 @@ fn a_replaced_row_is_gone_from_its_segment() {
     assert_eq!(index.find(&all(&[]), &by(&[(SortKey::LastUpdated, true)]), 2, &[]), (5, vec![5, 6]));
 }
 
+/// A merge made the arrays of its segment within the round that brought it: ten million documents held the indexer up for seconds.
+#[test]
+fn a_large_new_segment_is_given_its_order_arrays_afterwards() {
+    let rounds =
+        [0, 1].map(|round| (1..=50).map(|id| (id + round * 50, row(id as usize % 2, id as i64, &[]))).collect());
+    let mut index = Fixture::new(rounds.to_vec());
+    let sort = by(&[(SortKey::Date, false)]);
+    let first = index.find(&all(&[]), &sort, 3, &[]).1;
+    index.writer.merge().unwrap();
+    index.snapshot = index.writer.commit(Seq(3), 0, classes().ranks()).unwrap();
+    assert_eq!(index.snapshot.segments.len(), 1);
+    assert!(index.snapshot.lacks_arrays(), "it is only noted");
+    index.snapshot.make_arrays(classes().ranks(), &|| false).unwrap();
+    assert!(index.snapshot.lacks_arrays(), "a turn that is over makes none");
+    index.snapshot.make_arrays(classes().ranks(), &|| true).unwrap();
+    let [merged] = index.snapshot.segments.as_slice() else { panic!("one segment is left") };
+    assert!(!index.snapshot.lacks_arrays() && merged.columns.arrays.has(&sort));
+    assert_eq!(index.find(&all(&[]), &sort, 3, &[]).1, first);
+}
+
 #[test]
 fn rows_of_the_same_time_are_ordered_by_what_comes_next() {
     let rows = (1..=40).map(|id| (id, Row { last_updated: 7, ..row(id as usize % 2, 7, &[]) })).collect();
