@@ -120,6 +120,9 @@ fn an_archive_of_a_folder_at_rest_is_a_tar_file_with_its_digest() {
     place.run(&["restore", "b.tar", "--data", "restored"]).expect(1).says("no full archive");
     let until = |time: &str, to: &str| place.run(&["restore", "a.tar", "--data", to, "--to", time, "--json"]);
     assert_eq!(json(until("2999-01-01", "by-time").expect(0).text())["until"], told["until"]);
+    // The first start after it finds an index that has everything.
+    let stats = json(place.run(&["stats", "--data", "by-time", "--json"]).expect(0).text());
+    assert_eq!(stats["index"]["change"], told["until"], "{stats}");
     until("yesterday", "none").expect(2).says("this is no change and no time");
     let mut bytes = fs::read(place.path("a.tar")).unwrap();
     let middle = bytes.len() / 2;

@@ -98,8 +98,12 @@ events! {
         "It is tried again later. Look at the disk.";
     INDEX_NONE_YET      ERROR "index.none-yet"      "no new index can be made yet"
         "It is tried again. Make room, or look at the disk.";
+    INDEX_NOT_RENEWED   WARN  "index.not-renewed"   "the index of an earlier release stays in use"
+        "The next start builds it again. Make room, or look at the disk.";
     INDEX_NO_ROOM       ERROR "index.no-room"       "the index cannot be written; searches go on with what it has"
         "Searches miss the newest changes. Make room.";
+    INDEX_OUTDATED      INFO  "index.outdated"      "the index is of an earlier release and is built again beside"
+        "At the first start after an upgrade. Searches go on.";
     INDEX_UNREADABLE    WARN  "index.unreadable"    "the index could not be read and is built again"
         "At the start. Look at the disk; searches wait.";
     INDEX_WRITTEN_AGAIN WARN  "index.recovered"     "the index is written again"

@@ -85,10 +85,7 @@ impl Indexer {
 
 /// Up to which change a folder holds an index of the store, as far as its list of files says.
 fn usable(shared: &EngineShared, folder: &Path) -> Option<Seq> {
-    let read = || match index::read(&shared.index_medium, folder, &shared.origin) {
-        index::IndexFolderState::Whole(committed) => Some(committed.at),
-        _ => None,
-    };
+    let read = || index::read_up_to(&shared.index_medium, folder, &shared.origin);
     catch_unwind(AssertUnwindSafe(read)).ok().flatten().filter(|at| *at <= shared.seq())
 }
 
@@ -185,6 +182,7 @@ pub(super) fn give_up(shared: &EngineShared, problem: &str) {
     event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
+    shared.bell.note_given_up();
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -198,6 +196,7 @@ fn anew(shared: &EngineShared) -> Option<IndexWriterHandle> {
             Err(error) => {
                 event!(INDEX_NONE_YET, problem = %error.0);
                 shared.note_building(format!("no new index can be made yet: {}", error.0));
+                shared.bell.note_given_up();
             }
         }
         shared.bell.pause(REBUILD_PAUSE_MIN * 4);
@@ -240,6 +239,11 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
         view.index.want_usual();
     }
     let (mut look, mut orders) = (BackgroundTask::default(), BackgroundTask::default());
+    if writer.is_outdated() {
+        event!(INDEX_OUTDATED);
+        let outdated = shared.clone();
+        BackgroundTask::default().start(shared, "hcert-index-renewal", move |_| outdated.renew())?;
+    }
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {

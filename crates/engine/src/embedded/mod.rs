@@ -186,11 +186,7 @@ impl Engine {
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
             index_medium,
-            origin: index::IndexOrigin {
-                store: opened.uuid.clone(),
-                epoch: opened.epoch.clone(),
-                schema: format!("layout {}", index::LAYOUT),
-            },
+            origin: index::IndexOrigin::new(opened.uuid.clone(), opened.epoch.clone()),
             view: Mutex::new(None),
             publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),

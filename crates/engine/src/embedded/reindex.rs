@@ -5,6 +5,7 @@
 //! place of the old, whose files live on as long as a search still reads them. What is written meanwhile waits in the overlay, so no
 //! search misses it. A crash on the way leaves one of the two in its place, or beside it for the next start.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, TryLockError};
@@ -15,6 +16,7 @@ use super::beside::{ReindexProblem, ReplacementIndex, beside};
 use super::index::{self, IndexWriterHandle, Snapshot};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Engine, EngineShared};
+use base::log::event;
 use base::threads::give_way;
 use certificate::Seq;
 
@@ -22,6 +24,14 @@ use certificate::Seq;
 const REINDEX_COMMIT_ROWS: usize = 262_144;
 
 impl Engine {
+    /// Waits until searches work, which they do at once where the index is at hand. `progress` as of [`reindex`](Self::reindex).
+    ///
+    /// # Errors
+    /// The engine is being closed, or the index cannot be built at this moment: it is tried again until the engine is closed.
+    pub fn wait_until_searchable(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
+        self.shared.wait_until_searchable(progress)
+    }
+
     /// Builds the index again, from the store alone. Searches and writes go on meanwhile; the folder needs room for two indexes.
     /// `progress` is told the number of the change that it has come to, and that of the last one.
     ///
@@ -38,7 +48,7 @@ impl Engine {
             Err(TryLockError::WouldBlock) => return Err("the index is being built again already".into()),
         };
         if self.shared.view().is_none() {
-            self.shared.wait_until_built(progress)?;
+            self.shared.wait_until_searchable(progress)?;
         } else {
             let shared = &self.shared;
             // A thread of its own, since what it gives up of its turn it cannot take back. tantivy's threads are as polite as who began them.
@@ -59,11 +69,27 @@ impl Engine {
 }
 
 impl EngineShared {
-    /// The index is missing: the indexer builds it anyway.
-    fn wait_until_built(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
+    /// Builds the index again, since an earlier release made it. Where that fails the next start tries again.
+    pub(super) fn renew(self: &Arc<Self>) -> Result<(), ReindexProblem> {
+        // Whoever builds it already builds it by the rules of this release.
+        let Ok(_only) = self.reindexing.try_lock() else { return Ok(()) };
+        give_way();
+        let built = catch_unwind(AssertUnwindSafe(|| self.build_beside(&mut |_, _| ())));
+        built.unwrap_or_else(|_| Err("it panicked".into())).inspect_err(|problem| {
+            event!(INDEX_NOT_RENEWED, problem);
+            drop(index::remove(&beside(&self.index_folder)));
+        })
+    }
+
+    /// While the index is missing the indexer builds it anyway.
+    fn wait_until_searchable(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
+        let given_up = self.bell.given_up();
         while self.view().is_none() {
             if self.bell.is_closed() {
                 return Err(closing());
+            }
+            if self.bell.given_up() != given_up {
+                return Err(self.why_built().unwrap_or_else(|| "the index was given up".into()));
             }
             let last = self.seq();
             let percent = self.built_percent.load(Ordering::Acquire);

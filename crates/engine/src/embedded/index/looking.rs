@@ -59,6 +59,18 @@ pub(crate) fn look(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) ->
 
 /// As [`look`], without reading more than what the index says of itself.
 pub(crate) fn read(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
+    read_where(medium, folder, &|found| found == origin)
+}
+
+/// The change up to which a folder holds an index that can be searched as one of `origin`, by what the index says of itself.
+pub(crate) fn read_up_to(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> Option<Seq> {
+    match read_where(medium, folder, &|found| origin.reads(found)) {
+        IndexFolderState::Whole(committed) => Some(committed.at),
+        _ => None,
+    }
+}
+
+fn read_where(medium: &IndexMedium, folder: &Path, fits: &dyn Fn(&IndexOrigin) -> bool) -> IndexFolderState {
     let none = || {
         let is_other = folder.exists() && !folder.is_dir();
         IndexFolderState::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
@@ -89,7 +101,7 @@ pub(crate) fn read(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) ->
         Err(_) => return IndexFolderState::Damaged(vec![UNREADABLE.to_owned()]),
     };
     let (schema, fields) = schema();
-    if payload.origin != *origin || index.schema() != schema {
+    if !fits(&payload.origin) || index.schema() != schema {
         return IndexFolderState::Foreign("it was made from another store or by other rules".to_owned());
     }
     IndexFolderState::Whole(CommittedIndex { index, fields, at: Seq(payload.seq), rows: payload.rows })

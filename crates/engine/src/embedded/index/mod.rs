@@ -41,7 +41,7 @@ pub(super) use columns::Segment;
 use columns::SegmentColumns;
 pub(super) use error::IndexError;
 pub(super) use held::{Holdings, IndexedCertificate};
-pub(super) use looking::{IndexFilesCheck, IndexFolderState, look, read};
+pub(super) use looking::{IndexFilesCheck, IndexFolderState, look, read, read_up_to};
 pub(super) use medium::{IndexMedium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
@@ -66,6 +66,7 @@ pub(super) struct IndexWriterHandle {
     /// Certificates that the last commit held.
     rows: u64,
     merges_when_told: bool,
+    is_outdated: bool,
     columns: HashMap<SegmentId, Arc<SegmentColumns>>,
 }
 
@@ -92,10 +93,19 @@ impl IndexWriterHandle {
         }
         let payload = index.load_metas()?.payload.ok_or_else(|| IndexError("the index was never committed".into()))?;
         let payload: Payload = serde_json::from_str(&payload).map_err(|error| IndexError(error.to_string()))?;
-        if payload.origin != *origin {
+        if !origin.reads(&payload.origin) {
             return Err(IndexError("the index was made from another store or by other rules".into()));
         }
-        Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows, medium)
+        // It stays what it was made by, so that whoever opens it next knows that it is to be built again.
+        let (mut writer, snapshot) =
+            Self::wrap(index, fields, &payload.origin, Seq(payload.seq), payload.rows, medium)?;
+        writer.is_outdated = payload.origin != *origin;
+        Ok((writer, snapshot))
+    }
+
+    /// Whether it was filled by the rules of an earlier release.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated
     }
 
     /// [`create_on`](Self::create_on) the file system.
@@ -135,8 +145,16 @@ impl IndexWriterHandle {
         writer.garbage_collect_files().wait()?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let (origin, merges_when_told) = (origin.clone(), medium.merges_when_told());
-        let mut writer =
-            IndexWriterHandle { writer, reader, fields, origin, rows, merges_when_told, columns: HashMap::new() };
+        let mut writer = IndexWriterHandle {
+            writer,
+            reader,
+            fields,
+            origin,
+            rows,
+            merges_when_told,
+            is_outdated: false,
+            columns: HashMap::new(),
+        };
         writer.set_merging(true);
         let snapshot = writer.snapshot(at, &Ranks::default())?;
         Ok((writer, snapshot))

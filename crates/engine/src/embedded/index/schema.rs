@@ -14,6 +14,20 @@ pub(in crate::embedded) struct IndexOrigin {
     pub schema: String,
 }
 
+impl IndexOrigin {
+    /// The origin of an index that this release makes.
+    pub(in crate::embedded) fn new(store: String, epoch: String) -> IndexOrigin {
+        IndexOrigin { store, epoch, schema: format!("layout {LAYOUT}") }
+    }
+
+    /// Whether an index of an origin can be searched as one of this origin, though a rebuild may fill it otherwise.
+    pub(super) fn reads(&self, found: &IndexOrigin) -> bool {
+        let layout = |origin: &IndexOrigin| origin.schema.strip_prefix("layout ")?.parse::<u32>().ok();
+        let is_read = || layout(found).is_some_and(|number| (LAYOUT_READ_MIN..=LAYOUT).contains(&number));
+        (&self.store, &self.epoch) == (&found.store, &found.epoch) && (self.schema == found.schema || is_read())
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 pub(in crate::embedded) struct Payload {
     #[serde(flatten)]
@@ -25,6 +39,10 @@ pub(in crate::embedded) struct Payload {
 
 /// Number of this layout of fields and of the rules that fill them; part of [`IndexOrigin::schema`].
 pub(in crate::embedded) const LAYOUT: u32 = 1;
+
+/// The first layout with these fields whose rows this release finds. Such an index is searched until one of [`LAYOUT`] is built beside it; one of an
+/// earlier layout is built again while searches wait.
+const LAYOUT_READ_MIN: u32 = if cfg!(test) { 0 } else { 1 };
 
 /// Bytes the indexing thread may hold before it writes a segment.
 pub(in crate::embedded) const ARENA_BYTES: usize = 64 * 1024 * 1024;

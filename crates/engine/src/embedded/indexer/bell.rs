@@ -37,6 +37,8 @@ struct BellState {
     answered: Option<Instant>,
     /// An index made beside, to take the place of the one in use.
     beside: Option<ReplacementIndex>,
+    /// How often an index was given up, or could not be made.
+    given_up: u64,
     closed: bool,
 }
 
@@ -94,6 +96,16 @@ impl Bell {
     /// Whether the index was condemned since this was asked last.
     pub(crate) fn was_condemned(&self) -> bool {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
+    }
+
+    /// An index was given up, or could not be made.
+    pub(crate) fn note_given_up(&self) {
+        self.state.lock().expect("no holder of this lock can panic").given_up += 1;
+    }
+
+    /// How often that was.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.state.lock().expect("no holder of this lock can panic").given_up
     }
 
     /// An index was made beside: it is to take the place of the one in use.

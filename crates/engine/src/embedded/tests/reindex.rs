@@ -102,6 +102,35 @@ fn an_index_that_was_left_beside_takes_the_place_of_one_that_is_missing() {
     assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
 }
 
+/// The release before filled the same fields by other rules.
+#[test]
+fn an_index_of_an_earlier_layout_is_searched_until_one_of_this_is_built_beside_it() {
+    let mut fixture = Fixture::new();
+    for patient in 1..=3 {
+        fixture.create(State::Completed, &format!("Patient/{patient}"));
+    }
+    fixture.engine.close();
+    let list = fixture.folder.path().join("data/index/meta.json");
+    let earlier = fs::read_to_string(&list).unwrap().replace("layout 1", "layout 0");
+    assert!(earlier.contains("layout 0"));
+    fs::write(&list, earlier).unwrap();
+    fixture.reopen();
+    assert_eq!(fixture.engine.indexed(), Some(Seq(3)), "searches work on return");
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
+    fixture.create(State::Completed, "Patient/1");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while fs::read_to_string(&list).is_ok_and(|list| list.contains("layout 0")) {
+        assert_eq!(fixture.find(Filter::All(vec![])).0, 4, "searches go on");
+        assert!(std::time::Instant::now() < deadline, "it is built again");
+        std::thread::yield_now();
+    }
+    fixture.indexed();
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (2, vec![(1, 1), (4, 1)]));
+    assert_eq!(fixture.engine.shared.why_built(), None, "and not while searches wait");
+    fixture.reopen();
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (2, vec![(1, 1), (4, 1)]));
+}
+
 #[test]
 fn what_a_reindex_left_behind_goes_at_the_next_start() {
     let mut fixture = Fixture::new();
