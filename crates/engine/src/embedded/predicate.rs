@@ -66,6 +66,11 @@ impl Predicate {
         Some((whole, all(vec![class(others), exception])))
     }
 
+    /// Whether classes alone decide.
+    pub(super) fn is_by_class(&self) -> bool {
+        matches!(self, Predicate::Always | Predicate::Never | Predicate::Class(_))
+    }
+
     /// Whether the version of certificate `id` that `row` describes meets it. The row's class must be known at the moment.
     pub(super) fn matches(&self, id: Id, row: &Numbered) -> bool {
         match self {

@@ -19,6 +19,9 @@ const COUNTED_ROWS_MIN: u64 = 4_096;
 /// Rows a page may reach to while matches are still being counted. A deeper page counts first, so that memory stays bounded.
 const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 
+/// Rows before a page from which they are counted by blocks instead of walked: about 1 ms of walking.
+const JUMP_ROWS_MIN: u64 = 16_384;
+
 /// The index at its checkpoint, and every change since up to `seq`.
 #[derive(Clone)]
 pub(super) struct IndexView {
@@ -54,7 +57,11 @@ enum SearchPath {
     /// By what the most selective part brings, segment by segment.
     Driven(Vec<SegmentPlan>),
     /// In sort order, all segments together. The total must be known.
-    Merged(Vec<Test>),
+    Merged {
+        tests: Vec<Test>,
+        /// Rows before the page are counted by blocks, as far as classes alone decide, and not walked.
+        jumps: bool,
+    },
 }
 
 /// A condition on classes drives when fewer than one certificate in so many meets it.
@@ -107,10 +114,10 @@ impl IndexView {
         let segments = &self.index.segments;
         if let Total::Exact(known) | Total::Index(known) = total {
             let (skip, take) = page(query);
-            let walked = match known {
-                0 => 0,
-                _ => (skip.min(known.saturating_sub(skip)) + take).saturating_mul(self.index.rows()) / known,
-            };
+            let walk = |rows: u64| rows.saturating_mul(self.index.rows()).checked_div(known).unwrap_or(0);
+            let before = walk(skip.min(known.saturating_sub(skip)));
+            let jumps = predicate.is_by_class() && before >= JUMP_ROWS_MIN;
+            let walked = walk(take) + if jumps { JUMP_ROWS_MIN } else { before };
             let driven: u64 =
                 segments.iter().map(|segment| index::rows(&predicate, segment, &few)).sum::<Result<_, _>>()?;
             if walked < driven || take == 0 {
@@ -118,7 +125,12 @@ impl IndexView {
                 // An order that nobody asked for yet is made from all documents first.
                 let unmade = segments.iter().filter(|segment| take > 0 && !segment.columns.arrays.has(&query.sort));
                 let rows = walked.saturating_add(unmade.map(|segment| u64::from(segment.max_doc())).sum());
-                return Ok(Planned { predicate, total, way: SearchPath::Merged(tests), rows });
+                // Counting a document takes a fraction of what walking to one does.
+                let uncounted = segments
+                    .iter()
+                    .filter(|segment| jumps && !segment.columns.arrays.is_counted(&query.sort, segment.deletions));
+                let rows = rows.saturating_add(uncounted.map(|segment| u64::from(segment.max_doc()) / 8).sum());
+                return Ok(Planned { predicate, total, way: SearchPath::Merged { tests, jumps }, rows });
             }
         }
         let plans: Vec<SegmentPlan> =
@@ -136,7 +148,7 @@ impl IndexView {
             SearchPath::Driven(self.index.segments.iter().map(plan).collect())
         };
         let test = |segment| Test::new(&predicate(), segment).unwrap();
-        let merged = || SearchPath::Merged(self.index.segments.iter().map(test).collect());
+        let merged = |jumps| SearchPath::Merged { tests: self.index.segments.iter().map(test).collect(), jumps };
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
         let count = Total::Index(self.walk(driven(false), &order, 0).unwrap().0);
         let planned = |total, way| Planned { predicate: predicate(), total, way, rows: 0 };
@@ -144,11 +156,12 @@ impl IndexView {
             planned(Total::Unknown, driven(false)),
             planned(Total::Unknown, driven(true)),
             planned(count, driven(false)),
-            planned(count, merged()),
+            planned(count, merged(false)),
+            planned(count, merged(true)),
             Planned { rows: u64::MAX, ..planned(Total::Unknown, driven(false)) },
         ];
         if let exact @ Total::Exact(_) = self.plan(query).unwrap().total {
-            plans.extend([planned(exact, driven(true)), planned(exact, merged())]);
+            plans.extend([planned(exact, driven(true)), planned(exact, merged(false)), planned(exact, merged(true))]);
         }
         plans
     }
@@ -169,7 +182,8 @@ impl IndexView {
             }
             Total::Unknown => total,
         };
-        let overlay = self.overlay(query, &predicate, &order);
+        let jumps = matches!(way, SearchPath::Merged { jumps: true, .. });
+        let overlay = self.overlay(query, &predicate, &order, jumps);
         let (total, way) = match (total, way) {
             (Total::Exact(total), way) => (total as i64, way),
             (Total::Index(count), way) => (count as i64 + overlay.share, way),
@@ -186,7 +200,7 @@ impl IndexView {
         if take == 0 || left == 0 {
             return Ok(self.page(total, Vec::new()));
         }
-        let SearchPath::Merged(tests) = way else {
+        let SearchPath::Merged { tests, .. } = way else {
             let (_, mut candidates) = self.walk(way, &order, reach(query))?;
             candidates.extend(overlay.newest);
             return Ok(self.page(total, page_of(candidates, &order, skip, take)));
@@ -197,7 +211,8 @@ impl IndexView {
         let order = OrderBy { from_end, ..order };
         let span = (if from_end { left - take } else { skip }, take as usize);
         let masked = |id: Id| self.is_masked(id);
-        let mut hits = index::merge(&self.index.segments, tests, &order, overlay.newest, &masked, span)?;
+        let moved = jumps.then_some(overlay.moved);
+        let mut hits = index::merge(&self.index.segments, tests, &order, overlay.newest, &masked, moved, span)?;
         if from_end {
             hits.reverse();
         }
@@ -245,13 +260,19 @@ impl IndexView {
     }
 
     /// What the overlay has of a search.
-    fn overlay(&self, query: &EngineQuery, predicate: &Predicate, order: &OrderBy) -> Overlay {
+    fn overlay(&self, query: &EngineQuery, predicate: &Predicate, order: &OrderBy, jumps: bool) -> Overlay {
         let mut overlay = Overlay::default();
         self.each_entry(&query.filter, &mut |entry| {
             let new = entry.new.as_ref().filter(|row| predicate.matches(entry.id, row));
             let old = entry.old.as_ref().filter(|row| predicate.matches(entry.id, row));
             // The sum over all changes of one certificate telescopes to its newest row less the one the index holds.
             overlay.share += i64::from(new.is_some()) - i64::from(old.is_some());
+            if jumps {
+                let place = |row: &Arc<Numbered>| order.candidate(entry.id, entry.version, row.class, &row.row);
+                // What an earlier change of the same certificate added is taken away again at the same place.
+                overlay.moved.extend(new.map(|row| (place(row), 1)));
+                overlay.moved.extend(old.map(|row| (place(row), -1)));
+            }
             if let Some(row) = new
                 && query.count > 0
                 && entry.newest_at(self.seq)
@@ -312,6 +333,8 @@ struct Overlay {
     share: i64,
     /// Its rows, unordered; none of them is masked.
     newest: Vec<Candidate>,
+    /// What each change adds to the rows of the index (1), and takes away (-1), where a page far back is asked for.
+    moved: Vec<(Candidate, i64)>,
 }
 
 /// What the overlay is asked by.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tantivy::DocId;
 
 use super::IndexError;
+use super::blocks::KeptCounts;
 use certificate::search::Sort;
 
 /// Orders of which a segment keeps an array: 4 bytes for each of its documents, so 32 MB for a million certificates at most.
@@ -48,6 +49,18 @@ pub(super) struct Array {
     pub docs: Option<Vec<DocId>>,
     /// How many have a value for the first key; those without come last.
     pub present: u32,
+    /// Of the documents that are alive, where a page far back was asked for.
+    pub counts: KeptCounts,
+}
+
+impl Array {
+    /// The document at a place of the array of `len`.
+    pub(super) fn doc(&self, place: u32, len: u32) -> DocId {
+        match &self.docs {
+            Some(docs) => docs[place as usize],
+            None => len - 1 - place,
+        }
+    }
 }
 
 impl Arrays {
@@ -64,10 +77,24 @@ impl Arrays {
 
     /// Whether a search finds the array of its order made.
     pub(crate) fn has(&self, sort: &[Sort]) -> bool {
+        self.made(sort, |_| true)
+    }
+
+    /// Whether a search finds the rows before a far page counted, of the documents that are alive after some deletions.
+    pub(crate) fn is_counted(&self, sort: &[Sort], deletions: Option<u64>) -> bool {
+        self.made(sort, |array| {
+            // Whoever counts at this moment holds the lock.
+            let counts = array.counts.try_lock();
+            counts.is_ok_and(|counts| counts.as_ref().is_some_and(|counts| counts.is_of(deletions)))
+        })
+    }
+
+    /// Whether the array of an order is made, and so.
+    fn made(&self, sort: &[Sort], is_so: impl FnOnce(&Array) -> bool) -> bool {
         let ascending = sort.first().map(|first| Sort { key: first.key, descending: false });
         let sort = if sort.len() == 1 { ascending.as_slice() } else { sort };
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().any(|(known, array)| known == sort && array.get().is_some())
+        slots.iter().find(|(known, _)| known == sort).and_then(|(_, array)| array.get()).is_some_and(is_so)
     }
 
     pub(super) fn slot(&self, sort: Vec<Sort>) -> Arc<ArraySlot> {
@@ -96,7 +123,7 @@ mod tests {
                     let make = || {
                         made.fetch_add(1, Ordering::Relaxed);
                         std::thread::yield_now();
-                        Ok(Array { docs: None, present: 3 })
+                        Ok(Array { docs: None, present: 3, counts: Mutex::default() })
                     };
                     assert_eq!(slot.get_or_make(make).unwrap().present, 3);
                 });
@@ -110,6 +137,6 @@ mod tests {
         let slot = ArraySlot::default();
         assert!(slot.get_or_make(|| Err(IndexError("not now".into()))).is_err());
         assert!(slot.get().is_none());
-        assert!(slot.get_or_make(|| Ok(Array { docs: None, present: 0 })).is_ok());
+        assert!(slot.get_or_make(|| Ok(Array { docs: None, present: 0, counts: Mutex::default() })).is_ok());
     }
 }

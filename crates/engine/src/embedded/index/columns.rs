@@ -217,6 +217,8 @@ fn unreadable_title() -> IndexError {
 pub(crate) struct Segment {
     pub columns: Arc<SegmentColumns>,
     alive: Option<AliveBitSet>,
+    /// Which deletions `alive` holds; the same number stands for the same ones.
+    pub deletions: Option<u64>,
     terms: Arc<InvertedIndexReader>,
     ids: Arc<InvertedIndexReader>,
     term_field: Field,
@@ -233,6 +235,7 @@ impl Segment {
         Ok(Segment {
             columns,
             alive: reader.alive_bitset().cloned(),
+            deletions: reader.delete_opstamp(),
             terms: reader.inverted_index(term_field)?,
             ids: reader.inverted_index(id_field)?,
             term_field,

@@ -1,27 +1,27 @@
 //! Walks all segments and the overlay together in sort order, to the page and no further. For searches that much meets.
 
+use super::IndexError;
+use super::columns::Segment;
+use super::cursor::{Cursor, SourceHead};
+use super::jump::{JumpTarget, MovedRows, jump};
+use super::order::{Candidate, OrderBy};
+use super::plan::Test;
+use certificate::Id;
+use certificate::search::Hit;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::sync::Arc;
 
-use tantivy::DocId;
-
-use super::IndexError;
-use super::columns::Segment;
-use super::order::{Candidate, OrderBy, OrderPosition};
-use super::plan::{DocumentSet, Test};
-use super::sequence::{IndexedDocument, Sequence};
-use certificate::search::Hit;
-use certificate::{Id, Version};
-
-/// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`.
+/// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`. `moved` is what
+/// changes since the index's checkpoint add (1) and take away (-1), masked rows included: with it the rows before the page are counted, without it
+/// they are walked.
 pub(crate) fn merge(
     segments: &[Segment],
     tests: Vec<Test>,
     order: &OrderBy,
     mut overlay: Vec<Candidate>,
     masked: &dyn Fn(Id) -> bool,
+    moved: Option<Vec<(Candidate, i64)>>,
     (skip, take): (u64, usize),
 ) -> Result<Vec<Hit>, IndexError> {
     let mut cursors = Vec::with_capacity(segments.len());
@@ -31,6 +31,14 @@ pub(crate) fn merge(
         }
     }
     overlay.sort_unstable_by(|left, right| order.compare(left, right));
+    let mut place = 0;
+    if let Some(moved) = moved {
+        let JumpTarget { head, rows } = jump(&mut cursors, &MovedRows::new(moved, order), order, skip)?;
+        if let Some(head) = head {
+            overlay.drain(..overlay.partition_point(|row| head.is_behind(row, order)));
+        }
+        place = rows;
+    }
     let mut overlay = overlay.into_iter().map(SourceHead::of_overlay);
 
     let mut heads = BinaryHeap::with_capacity(cursors.len() + 1);
@@ -41,17 +49,11 @@ pub(crate) fn merge(
     heads.extend(overlay.next().map(|head| Sourced { head, source: of_overlay, order }));
 
     let mut hits = Vec::with_capacity(take);
-    let mut place = 0;
     while hits.len() < take {
         let Some(mut first) = heads.peek_mut() else { break };
         let source = first.source;
         if place >= skip {
-            let SourceHead { id, row, .. } = first.head;
-            let version = match row {
-                HitRow::Of(doc) => cursors[source].segment.columns.version(doc),
-                HitRow::Known(version) => version,
-            };
-            hits.push(Hit { id, version });
+            hits.push(first.head.hit(cursors.get(source)));
         }
         place += 1;
         let next = match cursors.get_mut(source) {
@@ -64,26 +66,6 @@ pub(crate) fn merge(
         }
     }
     Ok(hits)
-}
-
-/// The next row of a source.
-struct SourceHead {
-    order: OrderPosition,
-    id: Id,
-    row: HitRow,
-}
-
-/// A row whose version is asked for only when it stands on the page.
-#[derive(Clone, Copy)]
-enum HitRow {
-    Of(DocId),
-    Known(Version),
-}
-
-impl SourceHead {
-    fn of_overlay(candidate: Candidate) -> SourceHead {
-        SourceHead { order: candidate.order, id: candidate.id, row: HitRow::Known(candidate.version) }
-    }
 }
 
 /// A row with where it comes from. The greatest one of a heap is the one that comes first.
@@ -113,72 +95,3 @@ impl PartialEq for Sourced<'_> {
 }
 
 impl Eq for Sourced<'_> {}
-
-/// One segment, read in sort order.
-struct Cursor<'w> {
-    segment: &'w Segment,
-    order: &'w OrderBy<'w>,
-    test: Test,
-    sequence: Sequence,
-    place: u32,
-    has_title: bool,
-    title_ranks: &'w [u32],
-    /// Number and sort key of the title met last: many certificates share one.
-    title: Option<(u64, Arc<[u8]>)>,
-}
-
-impl<'w> Cursor<'w> {
-    /// None when nothing of the segment meets the test.
-    fn new(segment: &'w Segment, mut test: Test, order: &'w OrderBy) -> Result<Option<Cursor<'w>>, IndexError> {
-        if matches!(test, Test::Never) {
-            return Ok(None);
-        }
-        make_random_access(&mut test, segment.max_doc());
-        let columns = segment.columns.as_ref();
-        let has_title = order.has_title();
-        let title_ranks = if has_title { columns.title_ranks()? } else { &[] };
-        let sequence = Sequence::new(columns, order)?;
-        Ok(Some(Cursor { segment, order, test, sequence, place: 0, has_title, title_ranks, title: None }))
-    }
-
-    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<SourceHead>, IndexError> {
-        let columns = self.segment.columns.as_ref();
-        while self.place < self.sequence.len() {
-            let doc = self.sequence.at(self.place);
-            self.place += 1;
-            if !self.segment.is_alive(doc) || !self.test.matches(doc, columns) {
-                continue;
-            }
-            let id = columns.id(doc);
-            if masked(id) {
-                continue;
-            }
-            let title = if self.has_title { columns.title_number(doc) } else { None };
-            let title = title.map(|number| self.title_key(number)).transpose()?;
-            let order = self.order.place(&IndexedDocument { columns, title_ranks: self.title_ranks, doc }, title);
-            return Ok(Some(SourceHead { order, id, row: HitRow::Of(doc) }));
-        }
-        Ok(None)
-    }
-
-    fn title_key(&mut self, number: u64) -> Result<Arc<[u8]>, IndexError> {
-        match &self.title {
-            Some((known, key)) if *known == number => Ok(key.clone()),
-            _ => {
-                let key = self.segment.columns.title_key(number)?;
-                self.title = Some((number, key.clone()));
-                Ok(key)
-            }
-        }
-    }
-}
-
-/// Postings are read forwards only; documents come in any order here.
-fn make_random_access(test: &mut Test, max_doc: u32) {
-    match test {
-        Test::All(parts) | Test::Any(parts) => parts.iter_mut().for_each(|part| make_random_access(part, max_doc)),
-        Test::Not(part) => make_random_access(part, max_doc),
-        Test::Postings(postings) => *test = Test::Member(DocumentSet::new(postings, max_doc)),
-        _ => {}
-    }
-}

@@ -3,10 +3,13 @@
 //! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
 
 mod arrays;
+mod blocks;
 mod bounds;
 mod columns;
+mod cursor;
 mod error;
 mod held;
+mod jump;
 mod looking;
 pub(super) mod medium;
 mod merge;

@@ -58,6 +58,19 @@ impl Test {
         })
     }
 
+    /// Whether classes alone decide.
+    pub(super) fn is_by_class(&self) -> bool {
+        matches!(self, Test::Always | Test::Never | Test::Class(_))
+    }
+
+    /// Whether documents of a class meet the predicate, where classes alone decide.
+    pub(super) fn meets_class(&self, class: u32) -> bool {
+        match self {
+            Test::Class(table) => meets(table, class),
+            test => matches!(test, Test::Always),
+        }
+    }
+
     /// Whether the document meets the predicate.
     pub(crate) fn matches(&mut self, doc: DocId, columns: &SegmentColumns) -> bool {
         match self {

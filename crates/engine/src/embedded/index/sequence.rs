@@ -1,6 +1,6 @@
 //! Order arrays made from columns, and read.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tantivy::DocId;
 
@@ -36,17 +36,29 @@ impl Sequence {
 
     /// The document at a place.
     pub(super) fn at(&self, place: u32) -> DocId {
-        let array = self.array.get().expect("a sequence has its array");
+        let array = self.array();
         let place = if self.from_end { self.len - 1 - place } else { place };
         let place = match (self.descending, place < array.present) {
             (false, _) => place,
             (true, true) => array.present - 1 - place,
             (true, false) => self.len - 1 - (place - array.present),
         };
-        match &array.docs {
-            Some(docs) => docs[place as usize],
-            None => self.len - 1 - place,
-        }
+        array.doc(place, self.len)
+    }
+
+    pub(super) fn array(&self) -> &Array {
+        self.array.get().expect("a sequence has its array")
+    }
+
+    /// How much lies before a place, where `before` says how much does before one of the array.
+    pub(super) fn before(&self, place: u32, before: impl Fn(u32) -> u64) -> u64 {
+        let present = self.array().present;
+        let ahead = |place: u32| match (self.descending, place <= present) {
+            (false, _) => before(place),
+            (true, true) => before(present) - before(present - place),
+            (true, false) => before(present) + before(self.len) - before(self.len - (place - present)),
+        };
+        if self.from_end { ahead(self.len) - ahead(self.len - place) } else { ahead(place) }
     }
 }
 
@@ -88,7 +100,7 @@ fn make(columns: &SegmentColumns, order: &OrderBy) -> Result<Array, IndexError> 
     let last = columns.max_doc().wrapping_sub(1);
     let is_reversed = first.iter().zip(0..).all(|((_, doc), place)| *doc == last - place);
     let docs = (!is_reversed).then(|| first.into_iter().map(|(_, doc)| doc).collect());
-    Ok(Array { docs, present })
+    Ok(Array { docs, present, counts: Mutex::default() })
 }
 
 /// A document as an order asks it.

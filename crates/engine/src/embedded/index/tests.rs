@@ -24,12 +24,14 @@ struct Fixture {
 }
 
 impl Fixture {
+    /// Rows of a round take the place of those of before that have the same id.
     fn new(rounds: Vec<Vec<(u64, Row)>>) -> Fixture {
+        let mut known = HashSet::new();
         let folder = tempfile::tempdir().unwrap();
         let origin = IndexOrigin { store: "test".into(), epoch: "1".into(), schema: "1".into() };
         let (mut writer, mut snapshot) = IndexWriterHandle::create(&folder.path().join("index"), &origin).unwrap();
         for (round, rows) in rounds.into_iter().enumerate() {
-            let more = rows.len() as i64;
+            let more = rows.iter().filter(|(id, _)| known.insert(*id)).count() as i64;
             for (id, row) in rows {
                 writer.remove(Id::new(id).unwrap());
                 let class = u32::from(row.class.state != State::Draft);
@@ -60,13 +62,14 @@ impl Fixture {
             candidates.sort_by(|left, right| order.compare(left, right));
             (count, candidates.iter().take(first).map(|candidate| candidate.id.get()).collect::<Vec<_>>())
         };
-        let merged = |from_end: bool, span: (u64, usize)| {
+        let merged_by = |moved: Option<Vec<(Candidate, i64)>>, from_end: bool, span: (u64, usize)| {
             let order = OrderBy { from_end, ..order };
             let segments = &self.snapshot.segments;
             let tests = segments.iter().map(|segment| Test::new(&predicate, segment).unwrap()).collect();
-            let hits = merge(segments, tests, &order, vec![], &masked, span).unwrap();
+            let hits = merge(segments, tests, &order, vec![], &masked, moved, span).unwrap();
             hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>()
         };
+        let merged = |from_end: bool, span: (u64, usize)| merged_by(None, from_end, span);
         let found = driven(false);
         assert_eq!(found, driven(true), "{filter:?} by classes");
         let all = merged(false, (0, 10_000));
@@ -76,6 +79,18 @@ impl Fixture {
         assert_eq!(all, from_end, "{filter:?} from the end");
         let half = all.len() / 2;
         assert_eq!(all[half..], merged(false, (half as u64, 10_000)), "{filter:?} with a skip");
+        // What is masked is taken away from what the index counts.
+        let mut moved: Vec<(Candidate, i64)> = Vec::new();
+        for segment in &self.snapshot.segments {
+            let plan = plan(&predicate, segment, &|_| false).unwrap();
+            let found = walk(segment, plan, &order, 10_000, &|id| !masked(id)).unwrap();
+            moved.extend(found.candidates.into_iter().map(|row| (row, -1)));
+        }
+        for skip in 0..=all.len() {
+            let span = (skip as u64, 3);
+            assert_eq!(merged_by(Some(moved.clone()), false, span), merged(false, span), "{filter:?} from {skip} on");
+            assert_eq!(merged_by(Some(moved.clone()), true, span), merged(true, span), "{filter:?} back from {skip}");
+        }
         found
     }
 
@@ -244,6 +259,39 @@ fn a_replaced_row_is_gone_from_its_segment() {
     assert_eq!(index.ids(&term("d")), [5]);
     assert_eq!(index.ids(&ids(&[1, 5])), [5]);
     assert_eq!(index.find(&all(&[]), &by(&[(SortKey::LastUpdated, true)]), 2, &[]), (5, vec![5, 6]));
+}
+
+#[test]
+fn a_page_is_jumped_to_whatever_was_deleted_or_is_masked() {
+    let mut next = 7_u64;
+    let mut roll = |below: u64| {
+        next = next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (next >> 33) % below
+    };
+    let mut rounds: Vec<Vec<(u64, Row)>> = Vec::new();
+    for round in 0..4 {
+        // Later rounds replace some of the rows of the ones before.
+        let ids: HashSet<u64> = (0..60 - round * 10).map(|_| 1 + roll(150)).collect();
+        let mut rows = Vec::new();
+        for id in ids {
+            let date = (roll(5) > 0).then(|| roll(6) as i64).map(|low| Span { low, high: low + 1 });
+            let title = (roll(4) > 0).then(|| ["b", "a", "ä", "õ"][roll(4) as usize].into());
+            rows.push((id, Row { date, title, ..row(roll(2) as usize, roll(20) as i64, &[]) }));
+        }
+        rounds.push(rows);
+    }
+    let index = Fixture::new(rounds);
+    assert!(index.snapshot.segments.iter().any(|segment| segment.deletions.is_some()), "some are deleted");
+    let masked: Vec<u64> = (1..150).filter(|id| id % 7 == 0).collect();
+    let draft = Filter::Class(ClassTest::State(State::Draft));
+    for filter in [all(&[]), draft.clone(), Filter::Not(Box::new(draft))] {
+        for key in [SortKey::LastUpdated, SortKey::Date, SortKey::Title, SortKey::Status, SortKey::Id] {
+            for descending in [false, true] {
+                index.find(&filter, &by(&[(key, descending)]), 5, &masked);
+                index.find(&filter, &by(&[(key, descending), (SortKey::Date, true)]), 5, &[]);
+            }
+        }
+    }
 }
 
 /// A merge made the arrays of its segment within the round that brought it: ten million documents held the indexer up for seconds.
