@@ -40,6 +40,7 @@ pub use renaming::Renaming;
 
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 use crate::registry::PersonalCode;
+use certificate::Id;
 
 /// All changes of `count` certificates, in the order of time.
 #[derive(Clone, Debug)]
@@ -75,6 +76,13 @@ impl Corpus {
     /// Certificate `number` (from 1) of this corpus at the moment of its creation.
     pub fn certificate(&self, number: u64) -> Fresh {
         Fresh { certificate: self.scale.certificate(number.max(1)) }
+    }
+
+    /// A certificate under an id of the caller's choice, at the moment of its creation: the very beginning of the corpus.
+    pub fn oldest(&self, id: Id) -> CorpusChange {
+        let mut certificate = self.scale.certificate(1);
+        certificate.number = id.get();
+        CorpusChange { certificate, at: 0, stamp: Tick(0) }
     }
 
     /// Name and personal code of a patient, for a registry that has to know them: `Patient/<subject>`.
