@@ -1,4 +1,4 @@
-//! A search straight after a write: does it find it, and what does it cost beside the same search without a write?
+//! A search straight after a write: does it find it, and what does it cost beside the same search after a pause as long as the write?
 
 use std::time::{Duration, Instant};
 
@@ -14,32 +14,32 @@ use super::stop::Trouble;
 /// Certificates that each patient gets at most, on average, so that the searches stay what they are.
 const WRITES_EACH: usize = 2;
 
-/// Searches without a write take turns with searches after one, on the same patients, so that both meet answers of the same size.
+/// Searches after a write take turns with searches after a pause, on the same patients, so that both meet answers of the same size, and
+/// a processor whose caches are as cold.
 ///
 /// # Errors
 /// The order to stop comes.
 pub(super) fn run(bench: &ScenarioContext, scenario: &Scenario, row: &mut ScenarioRow) -> Result<(), Trouble> {
     let slice = bench.plan.time / SLICES;
-    let search = bench.questions.of(Asks::Subject);
     let most = (bench.questions.sample.subjects.len() * WRITES_EACH / SLICES as usize).max(10);
-    bench.ask(1, slice / 2, &search)?;
-    let (mut slices, mut floors, mut rested) = (Vec::new(), Vec::new(), Vec::new());
+    bench.ask(1, slice / 2, &bench.questions.of(Asks::Subject))?;
+    let (mut slices, mut floors) = (Vec::new(), Vec::new());
     for number in 0..SLICES {
-        floors.push(Some(bench.ask(1, slice / 2, &search)?));
         let mut pairs = Pairs::new(bench.questions, number);
         bench.driver.wait(pairs.run(slice, most))?;
-        let pause = pairs.pause();
-        rested.push(bench.driver.wait(pairs.rest(pause, slice / 4))?);
+        floors.push(Some(bench.driver.wait(pairs.rest(slice / 2))?));
         row.misses += pairs.misses;
         slices.push(pairs.sampled);
     }
     bench.compare(scenario, row, &slices, &floors);
     // The server's CPU time is that of writes and searches together, so it is not told.
     row.fill(&Sampled::all(slices));
-    let rested = Sampled::all(rested);
-    row.note = rested.p50_us().map(|us| {
-        format!("without a write but after a pause as long as the write: p50 {us:.0} µs; {} misses", row.misses)
+    let faults = floors.into_iter().flatten().fold(Faults::default(), |mut all, floor| {
+        all.join(floor.faults);
+        all
     });
+    row.errors += faults.count;
+    row.first_error = row.first_error.take().or(faults.first);
     Ok(())
 }
 
@@ -106,30 +106,25 @@ impl Pairs {
         Ok((took, answer.body.len() as u64))
     }
 
-    /// How long a write took, on average.
-    fn pause(&self) -> Duration {
-        let count = u32::try_from(self.writes.len()).unwrap_or(u32::MAX).max(1);
-        self.writes.iter().sum::<Duration>() / count
-    }
-
-    /// Searches after a pause: whatever is asked after one finds the processor's caches cold.
-    async fn rest(&mut self, pause: Duration, time: Duration) -> Sampled {
+    /// Searches after pauses, each as long as one of the writes.
+    async fn rest(&mut self, time: Duration) -> Sampled {
         let start = Instant::now();
-        let mut times = Vec::new();
+        let (mut times, mut faults) = (Vec::new(), Faults::default());
         let mut request = Vec::new();
-        while start.elapsed() < time {
+        for pause in std::mem::take(&mut self.writes).into_iter().cycle() {
             request.clear();
-            if self.questions.ask(Asks::Subject, &mut self.random, &mut request).is_none() {
-                break;
-            }
+            let asked = self.questions.ask(Asks::Subject, &mut self.random, &mut request);
+            let Some(expect) = asked.filter(|_| start.elapsed() < time && faults.count < 10) else { break };
             // The runtime's clock is too coarse for pauses of this length, and this client is the only one.
-            std::thread::sleep(pause.min(Duration::from_millis(20)));
+            std::thread::sleep(pause);
             let begun = Instant::now();
-            if self.connection.send(&request).await.is_err() {
-                break;
+            let answer = self.connection.send(&request).await;
+            let took = begun.elapsed();
+            match answer.map_err(|error| error.to_string()).and_then(|answer| expect.check(&answer)) {
+                Ok(()) => times.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),
+                Err(words) => faults.add(|| format!("{}: {words}", first_line(&request))),
             }
-            times.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-        Sampled::new(times, start.elapsed(), None)
+        Sampled::new(times, start.elapsed(), None).with(0, faults)
     }
 }

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use jiff::Timestamp;
+
 use super::client::{BenchConnection, BenchResponse, BenchTarget};
 use super::load::{Driver, XorShift};
 use super::measure::ScenarioContext;
@@ -11,7 +13,7 @@ use super::plan::{BenchPlan, Watch};
 use super::question::{Questions, search};
 use super::report::{ScenarioRow, Size, count};
 use super::sample::{Collector, CreateBody, Dense, LoadSample, STRANGERS_CERTIFICATES, everybody};
-use super::scenario::{Asks, MIXED};
+use super::scenario::{Asks, HistorySince, MIXED, Scenario};
 use super::stop::{Stop, Trouble};
 use super::terminal;
 use crate::corpus::Corpus;
@@ -40,18 +42,12 @@ pub(super) fn run(
     }
     let mut size = Size { certificates, versions: certificates, ..Size::default() };
     watch.line(&terminal::head());
-    for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| scenario.asks != Asks::Restart) {
+    // Neither can be done to a server that is not ours.
+    let ours = |scenario: &Scenario| scenario.asks == Asks::Restart || scenario.is_unordered();
+    for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| !ours(scenario)) {
         watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
         watch.at(at as u64);
-        let bench = ScenarioContext {
-            plan,
-            stop,
-            driver,
-            questions: &questions,
-            server: None,
-            http_floor: None,
-            commits: None,
-        };
+        let bench = ScenarioContext { plan, stop, driver, questions: &questions, server: None, floors: None };
         let row = match driver.wait(offered(&questions, scenario.asks))? {
             Ok(()) => bench.run(scenario)?,
             Err(why) => {
@@ -91,9 +87,10 @@ async fn create(
     let everybody = everybody(plan.seed, certificates).subjects();
     knows_the_last(target, plan, &corpus, &everybody).await?;
     let ids: Rc<RefCell<Vec<Box<str>>>> = Rc::new(RefCell::new(vec!["".into(); certificates as usize + 1]));
+    let made = Rc::new(RefCell::new(Vec::new()));
     let mut tasks = Vec::new();
     for client in 0..CREATORS {
-        let (target, corpus, ids) = (target.clone(), corpus.clone(), ids.clone());
+        let (target, corpus, ids, made) = (target.clone(), corpus.clone(), ids.clone(), made.clone());
         let (everybody, seed, renaming) = (everybody.clone(), plan.seed, plan.renaming.clone());
         tasks.push(tokio::task::spawn_local(async move {
             let mut connection = BenchConnection::new(&target);
@@ -101,6 +98,7 @@ async fn create(
                 let body = renaming.applied(corpus.certificate(number).body());
                 let id = create_one(&mut connection, &target, &[body.as_bytes()]).await;
                 ids.borrow_mut()[number as usize] = id.map_err(|refused| refused.told(&everybody, seed))?;
+                made.borrow_mut().push(Timestamp::now().as_millisecond());
             }
             Ok(())
         }));
@@ -116,6 +114,7 @@ async fn create(
     for number in 1..=certificates {
         collector.note(number, 1, &corpus.certificate(number).facts());
     }
+    made.take().into_iter().for_each(|milliseconds| collector.made(milliseconds));
     let ids = ids.take();
     let sample = collector.sample(plan.seed, &plan.renaming, |number| ids[number as usize].clone());
     Ok(LoadSample { shared: true, ..sample })
@@ -226,11 +225,18 @@ async fn one_offered(questions: &Questions, asks: Asks) -> Result<(), String> {
     expect.check(&answer)?;
     let found = first_entry(&answer);
     // A server that passes over the number of the page would be measured on its first page again and again.
-    if let Asks::Dense { page, by_date } = asks
-        && questions.page(page) > 1
-    {
+    let first = match asks {
+        Asks::Dense { page, by_date } if questions.page(page) > 1 => Some(Asks::Dense { page: 1, by_date }),
+        Asks::TypeHistory { since: since @ HistorySince::Ever, far: true, unordered }
+            if questions.distinct(asks) > 1 =>
+        {
+            Some(Asks::TypeHistory { since, far: false, unordered })
+        }
+        _ => None,
+    };
+    if let Some(first) = first {
         request.clear();
-        questions.ask(Asks::Dense { page: 1, by_date }, &mut random, &mut request);
+        questions.ask(first, &mut random, &mut request);
         let first_page = connection.send(&request).await.map_err(|error| error.to_string())?;
         if first_entry(&first_page) == found {
             return Err("pages by number are not its way".to_owned());

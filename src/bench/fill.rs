@@ -1,6 +1,7 @@
 //! Fills a data folder through the fast import paths, and notes what it was filled with.
 
 use std::io::{BufWriter, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,19 +14,19 @@ use super::scratch::{disk_bytes, free_bytes};
 use super::stop::{Stop, Trouble};
 use crate::config::Config;
 use crate::corpus::Corpus;
+use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
+use certificate::Id;
+use engine::{JOURNAL_FILES, STORE_FILE};
 
-/// Bytes on disk that a certificate takes while a bench runs: its versions, their index, the copy for the floor, what is created in
-/// between. More than was ever seen.
+/// Bytes on disk that a certificate takes while a bench runs: its versions, their index, its patients, what is created in between. More
+/// than was ever seen.
 const CERTIFICATE_BYTES: u64 = 3_000;
 
 /// Bytes that every size takes besides.
 const SIZE_BYTES: u64 = 100 << 20;
 
-/// Bytes on disk per version, in compressed bodies and index rows. Source: DESIGN, section 5.
-const DISK_GOAL: f64 = 1.6;
-
-/// Below, the pages that a store takes for itself are a large part.
-const DISK_VERSIONS_MIN: u64 = 100_000;
+/// Id of the certificate that is imported late: past everything that a bench creates.
+const ID_LATE: u64 = 10 * CORPUS_CERTIFICATES_MAX;
 
 /// What an import made.
 pub(super) struct Filled {
@@ -80,6 +81,7 @@ pub(super) fn fill(
             return Err(gave_up(&mut process, data, &error));
         }
         collector.note(change.id().get(), change.version().get(), &change.facts());
+        collector.made(change.last_updated());
         versions += 1;
         certificates += u64::from(change.version().get() == 1);
         if versions.is_multiple_of(1_024) {
@@ -113,6 +115,25 @@ pub(super) fn fill(
         import,
         sample: collector.sample(plan.seed, &plan.renaming, |number| number.to_string().into()),
     })
+}
+
+/// Has a certificate imported that is older than all others, through the server that runs over the folder; how long it took.
+///
+/// # Errors
+/// As [`fill`].
+pub(super) fn late(launcher: &Launcher, data: &Path, plan: &BenchPlan, count: u64) -> Result<Duration, Trouble> {
+    let id = Id::new(ID_LATE).expect("it is not zero");
+    let mut line = String::new();
+    Corpus::new(plan.seed, count).oldest(id).write_entry(&mut line);
+    plan.renaming.apply(&mut line);
+    line.push('\n');
+    let start = Instant::now();
+    let (mut process, mut stdin) = launcher.import(data)?;
+    if let Err(error) = stdin.write_all(line.as_bytes()) {
+        return Err(gave_up(&mut process, data, &error));
+    }
+    drop(stdin);
+    if process.wait(|_| ())?.success() { Ok(start.elapsed()) } else { Err(failed(&process, data)) }
 }
 
 /// Has everybody imported of whom certificates are or will be created, by a process of its own. That is not timed, and done once the
@@ -157,20 +178,29 @@ pub(super) fn patients(
 /// The folder cannot be read, or the store has other versions than were imported.
 pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<DiskUse, Trouble> {
     let problem = |error| Trouble::failed(data.display(), error);
-    let all = disk_bytes(data).map_err(problem)?;
     let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
+    // The audit trail makes its files ahead, so what they take says nothing of versions.
+    let mut store_bytes = 0;
+    for name in std::iter::once(&STORE_FILE).chain(&JOURNAL_FILES) {
+        store_bytes += match std::fs::metadata(data.join(name)) {
+            Ok(about) => about.blocks() * 512,
+            // A journal is made when it is used first.
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(problem(error)),
+        };
+    }
+    let all = store_bytes + index_bytes;
     let (stored, payload_bytes) = floor::payload(data, config, stop)?;
     if stored != versions {
         return Err(Trouble::Failed(format!("{versions} versions were imported, but the store has {stored}")));
     }
     Ok(DiskUse {
-        store_bytes: all - index_bytes,
+        store_bytes,
         index_bytes,
         payload_bytes,
         bytes_per_version: all as f64 / versions as f64,
         payload_per_version: payload_bytes as f64 / versions as f64,
         ratio: all as f64 / payload_bytes as f64,
-        goal: (versions >= DISK_VERSIONS_MIN).then_some(DISK_GOAL),
     })
 }
 

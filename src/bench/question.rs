@@ -1,12 +1,15 @@
 //! What the clients of a scenario ask, one request after the other.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::client::BenchTarget;
+use jiff::Timestamp;
+
+use super::client::{BenchConnection, BenchTarget};
 use super::load::{Expect, Question, XorShift};
-use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES};
-use super::scenario::{Asks, MIXED};
+use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES, SampleMoment};
+use super::scenario::{Asks, HistorySince, MIXED};
 use crate::corpus::Category;
 
 /// Entries of a page when nobody asks for another number.
@@ -23,11 +26,22 @@ pub(super) struct Questions {
     created: Rc<Cell<u64>>,
     /// Completed certificates suspended so far.
     suspended: Rc<Cell<usize>>,
+    /// Versions written so far beyond the data set, all of them newer.
+    pub written: Rc<Cell<u64>>,
+    /// Versions imported late, all of them older.
+    pub late: Rc<Cell<u64>>,
 }
 
 impl Questions {
     pub(super) fn new(target: BenchTarget, sample: Rc<LoadSample>) -> Questions {
-        Questions { target, sample, created: Rc::default(), suspended: Rc::default() }
+        Questions {
+            target,
+            sample,
+            created: Rc::default(),
+            suspended: Rc::default(),
+            written: Rc::default(),
+            late: Rc::default(),
+        }
     }
 
     /// After a restart the server listens elsewhere.
@@ -44,6 +58,11 @@ impl Questions {
             Asks::EmployerPeriod => sample.employers.len(),
             Asks::Practitioner => sample.practitioners.len(),
             Asks::Dense { .. } | Asks::Count => sample.dense.len(),
+            Asks::TypeHistory { since: HistorySince::Ever, far, .. } => match far {
+                true => far_pages(self.versions(), self.written.get()).count(),
+                false => usize::from(self.versions() > 0),
+            },
+            Asks::TypeHistory { since, .. } => self.moments(since).len(),
             Asks::Mixed => MIXED.iter().map(|part| self.distinct(*part)).min().unwrap_or(0),
             Asks::Update => sample.drafts.len(),
             Asks::Suspend => sample.completed.len().saturating_sub(self.suspended.get()),
@@ -55,6 +74,41 @@ impl Questions {
     pub(super) fn page(&self, page: u64) -> u64 {
         let hits = self.sample.dense.iter().map(|dense| dense.hits).min().unwrap_or(0);
         page.min(hits.div_ceil(PAGE_ENTRIES)).max(1)
+    }
+
+    /// All versions there are.
+    fn versions(&self) -> u64 {
+        self.sample.versions + self.written.get() + self.late.get()
+    }
+
+    /// Moments that a scenario asks since.
+    fn moments(&self, since: HistorySince) -> &[SampleMoment] {
+        /// Fewer than a page holds would not be a page.
+        const RECENT_LEAST: usize = PAGE_ENTRIES as usize;
+        let all = &self.sample.moments[..];
+        match since {
+            HistorySince::Ever => &[],
+            HistorySince::Middle => &all[all.len() * 2 / 5..all.len() * 3 / 5],
+            HistorySince::Recent => &all[all.len() - (all.len() / 1_000).max(RECENT_LEAST).min(all.len())..],
+        }
+    }
+
+    /// Takes the number of versions from the server, which must be that of all that were written; a kill leaves some of the last in doubt.
+    ///
+    /// # Errors
+    /// What is wrong with the number.
+    pub(super) async fn count_versions(&self, in_doubt: u64) -> Result<(), String> {
+        let mut request = Vec::new();
+        self.target.get(&mut request, format_args!("/Composition/_history?_count=0"));
+        let mut connection = BenchConnection::new(&self.target);
+        let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
+        let most = self.versions();
+        let total = answer.total().ok_or_else(|| answer.words())?;
+        self.written.set(total.saturating_sub(self.sample.versions));
+        match (most.saturating_sub(in_doubt)..=most).contains(&total) {
+            true => Ok(()),
+            false => Err(format!("{total} versions are there, but {most} were written, the last {in_doubt} in doubt")),
+        }
     }
 
     /// The question of a scenario.
@@ -116,14 +170,30 @@ impl Questions {
                 target.get(out, format_args!("{}&_count=0", search(dense)));
                 Expect::total(dense.hits)
             }
+            Asks::TypeHistory { since, far, .. } => {
+                let moment = random.pick(self.moments(since));
+                let (since, hits) = match moment {
+                    Some(moment) => (
+                        format!("&_since={}", Timestamp::from_millisecond(moment.milliseconds).ok()?),
+                        moment.hits + self.written.get(),
+                    ),
+                    None => (String::new(), self.versions()),
+                };
+                let pages = far_pages(hits, self.written.get());
+                let page = if far { pages.start + random.below(pages.clone().count()) as u64 } else { 1 };
+                target.get(out, format_args!("/Composition/_history?_page={page}{since}"));
+                total(hits)
+            }
             Asks::Mixed => return self.mixed(random, out),
             Asks::Update => {
+                self.written.set(self.written.get() + 1);
                 let draft = random.pick(&sample.drafts)?;
                 target.send(out, "PUT", format_args!("/Composition/{}", draft.id), &[&draft.body]);
                 Expect::OK
             }
             Asks::Suspend => {
                 let id = sample.completed.get(self.suspended.replace(self.suspended.get() + 1))?;
+                self.written.set(self.written.get() + 1);
                 target.send(out, "POST", format_args!("/Composition/{id}/$suspend"), &[REASON]);
                 Expect::OK
             }
@@ -154,6 +224,7 @@ impl Questions {
     /// A create, for a patient or for the stranger whose turn it is.
     pub(super) fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
         let number = self.created.replace(self.created.get() + 1);
+        self.written.set(self.written.get() + 1);
         let LoadSample { bodies, strangers, .. } = &*self.sample;
         let body = bodies.get(number as usize % bodies.len().max(1))?;
         let stranger = || strangers.start + number / STRANGERS_CERTIFICATES % (strangers.end - strangers.start);
@@ -163,8 +234,28 @@ impl Questions {
     }
 }
 
+/// Pages in the older half of so many entries but the newest, which were written by the bench itself; the first where there is no other.
+fn far_pages(entries: u64, newest: u64) -> Range<u64> {
+    let (first, last) = (newest / PAGE_ENTRIES, entries.div_ceil(PAGE_ENTRIES).max(1));
+    u64::midpoint(first, last) + 1..last + 1
+}
+
 /// Two categories, completed.
 pub(super) fn search(dense: &Dense) -> String {
     let [one, other] = dense.categories.map(Category::code);
     format!("/Composition?category={one},{other}&status=final")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_far_back_are_in_the_older_half_of_what_was_there_before() {
+        for (entries, newest, pages) in
+            [(0, 0, 1..2), (20, 0, 1..2), (21, 0, 2..3), (200, 0, 6..11), (200, 100, 8..11), (201, 200, 11..12)]
+        {
+            assert_eq!(far_pages(entries, newest), pages, "{entries} {newest}");
+        }
+    }
 }

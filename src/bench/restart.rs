@@ -21,13 +21,7 @@ use super::stop::{Stop, Trouble};
 const STARTS: usize = 5;
 
 /// Clients that write when the server is killed.
-const WRITERS: usize = 16;
-
-/// Goals. Source: DESIGN, section 5.
-const CLEAN_MS: f64 = 50.0;
-const KILLED_MS: f64 = 1_000.0;
-const IDLE_BYTES: u64 = 60 << 20;
-const PEAK_BYTES: u64 = 450 << 20;
+pub(super) const WRITERS: usize = 16;
 
 /// From the start of the process to its first answers.
 struct StartFigures {
@@ -101,11 +95,7 @@ pub(super) fn clean(
     let restart = Restart {
         clean_read_ms: median(reads).unwrap_or_default(),
         clean_search_ms: median(searches).unwrap_or_default(),
-        clean_goal_ms: CLEAN_MS,
-        killed_goal_ms: KILLED_MS,
         memory_idle: server.process.memory().unwrap_or_default(),
-        memory_idle_goal: IDLE_BYTES,
-        memory_peak_goal: PEAK_BYTES,
         ..Restart::default()
     };
     Ok((server, restart))

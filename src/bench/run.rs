@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use super::against;
 use super::child::{Launcher, ServerProcess};
+use super::device::BlockDevice;
 use super::fill::{self, larger};
-use super::floor::Commits;
+use super::goals::goals;
 use super::load::Driver;
 use super::machine::BenchMachine;
-use super::measure::ScenarioContext;
+use super::measure::{Floors, ScenarioContext};
 use super::plan::{BenchPlan, Watch};
 use super::question::Questions;
 use super::report::{BenchReport, ScenarioRow, Size, count};
 use super::restart::{self, MemoryWatch};
 use super::sample::everybody;
-use super::scenario::{Asks, Floor};
+use super::scenario::{Asks, Floor, Scenario};
 use super::scratch::Scratch;
 use super::stop::{Stop, Trouble};
 use super::terminal;
@@ -55,6 +56,8 @@ fn sizes(
         report.grow();
         report.sizes.last().into_iter().flat_map(terminal::growth).for_each(|line| watch.line(&line));
     }
+    let certificates = report.sizes.last().map_or(0, |size| size.certificates);
+    terminal::goal_lines(&goals(report), certificates).iter().for_each(|line| watch.line(line));
     Ok(())
 }
 
@@ -105,7 +108,6 @@ impl Sizing<'_> {
         let patients = everybody(self.plan.seed, certificates).subjects().count();
         self.watch.phase(&format!("{told}: patients"), Some(patients as u64));
         fill::patients(&launcher, &data, self.plan, certificates, self.watch)?;
-        let commits = self.commits(&data, &folder)?;
         self.watch.phase(&format!("{told}: starts"), None);
         let nowhere = super::client::BenchTarget::parse("http://127.0.0.1:9").expect("an address in numbers is one");
         let questions = Questions::new(nowhere, Rc::new(filled.sample));
@@ -113,58 +115,65 @@ impl Sizing<'_> {
         let (server, mut figures) = restart::clean(&launcher, &data, self.driver, &questions, restarts)?;
         let questions = questions.moved(&server.target);
         let memory = MemoryWatch::over(server.process.id(), self.stop);
-        let http_floor = self.http_floor(&launcher, &data)?;
-        let bench = ScenarioContext {
-            plan: self.plan,
-            stop: self.stop,
-            driver: self.driver,
-            questions: &questions,
-            server: Some(&server),
-            http_floor: http_floor.as_ref(),
-            commits: commits.as_ref(),
+        let floors = Floors {
+            http: self.http_floor(&launcher, &data)?,
+            file: folder.join("floor"),
+            appends: RefCell::default(),
+            device: BlockDevice::below(&folder),
+            data: data.clone(),
         };
-        size.rows = rows(&bench, &told, self.watch)?;
+        let Sizing { plan, stop, driver, .. } = *self;
+        let bench =
+            ScenarioContext { plan, stop, driver, questions: &questions, server: Some(&server), floors: Some(&floors) };
+        size.rows = rows(&bench, &told, |scenario| !scenario.is_unordered(), self.watch)?;
         size.problems.extend(server.process.complaint().map(|line| format!("the server says: {line}")));
         figures.memory_peak = larger(memory.peak(), server.process.memory());
-        drop((memory, http_floor, commits));
+        drop(memory);
 
-        if restarts {
+        let server = if restarts {
             self.watch.phase(&format!("{told}: kill"), None);
             let load = self.plan.time.clamp(Duration::from_millis(300), Duration::from_secs(2));
             let server = restart::killed(&launcher, &data, self.driver, &questions, server, &mut figures, load)?;
-            server.process.stop()?;
             terminal::restart(&figures).iter().for_each(|line| self.watch.line(line));
             size.restart = Some(figures);
+            server
         } else {
-            server.process.stop()?;
+            server
+        };
+        if self.plan.scenarios.iter().any(|scenario| scenario.is_unordered()) {
+            let questions = questions.moved(&server.target);
+            self.watch.phase(&format!("{told}: late import"), None);
+            let in_doubt = if restarts { restart::WRITERS } else { 0 };
+            size.problems.extend(self.driver.wait(questions.count_versions(in_doubt as u64))?.err());
+            let took = fill::late(&launcher, &data, self.plan, certificates)?.as_secs_f64();
+            self.watch.line(&format!("late import of a certificate older than all others: {took:.2} s"));
+            size.late_import_seconds = Some(took);
+            questions.late.set(1);
+            let (server, floors) = (Some(&server), Some(&floors));
+            let bench = ScenarioContext { plan, stop, driver, questions: &questions, server, floors };
+            size.rows.extend(rows(&bench, &told, Scenario::is_unordered, self.watch)?);
         }
+        server.process.stop()?;
         self.scratch.remove(&folder);
         Ok(size)
     }
 
-    /// The floor of writes, where one is wanted.
-    fn commits(&self, data: &Path, folder: &Path) -> Result<Option<RefCell<Commits>>, Trouble> {
-        if !self.wants(&[Floor::Commit, Floor::Group]) {
-            return Ok(None);
-        }
-        self.watch.phase("copying the store for the floor of writes", None);
-        let commits = Commits::over_copy(data, &folder.join("floor"), self.config, self.stop)?;
-        Ok(Some(RefCell::new(commits)))
-    }
-
     fn http_floor(&self, launcher: &Launcher, data: &Path) -> Result<Option<ServerProcess>, Trouble> {
-        self.wants(&[Floor::Http]).then(|| launcher.floor(data)).transpose()
-    }
-
-    fn wants(&self, floors: &[Floor]) -> bool {
-        self.plan.scenarios.iter().any(|scenario| floors.contains(&scenario.floor))
+        let wanted = self.plan.scenarios.iter().any(|scenario| scenario.floor == Floor::Http);
+        wanted.then(|| launcher.floor(data)).transpose()
     }
 }
 
-/// Runs all scenarios that have requests, and shows each as soon as it is done.
-pub(super) fn rows(bench: &ScenarioContext, told: &str, watch: &dyn Watch) -> Result<Vec<ScenarioRow>, Trouble> {
+/// Runs the scenarios that have requests and that are wanted, and shows each as soon as it is done.
+fn rows(
+    bench: &ScenarioContext,
+    told: &str,
+    wanted: impl Fn(&Scenario) -> bool,
+    watch: &dyn Watch,
+) -> Result<Vec<ScenarioRow>, Trouble> {
     watch.line(&terminal::head());
-    let scenarios: Vec<_> = bench.plan.scenarios.iter().filter(|scenario| scenario.asks != Asks::Restart).collect();
+    let scenarios = bench.plan.scenarios.iter().filter(|scenario| scenario.asks != Asks::Restart && wanted(scenario));
+    let scenarios: Vec<_> = scenarios.collect();
     let mut rows = Vec::new();
     for (at, scenario) in scenarios.iter().enumerate() {
         watch.phase(&format!("{told}: {}", scenario.title), Some(scenarios.len() as u64));

@@ -20,6 +20,9 @@ const SUBJECTS_MAX: u64 = 50_000;
 /// Certificates whose employers can be asked for, roughly.
 const EMPLOYED_MAX: u64 = 100_000;
 
+/// Moments since which can be asked, roughly.
+const MOMENTS_MAX: u64 = 100_000;
+
 /// Drafts that can be updated at most; each holds a body.
 const DRAFTS_MAX: usize = 5_000;
 
@@ -48,6 +51,10 @@ pub(super) struct LoadSample {
     pub employers: Vec<Employer>,
     pub practitioners: Vec<Practitioner>,
     pub dense: Vec<Dense>,
+    /// Of all versions.
+    pub versions: u64,
+    /// Moments at which versions were made, from the first to the last.
+    pub moments: Vec<SampleMoment>,
     pub bodies: Vec<CreateBody>,
     /// Patients whom nobody asks for, known to the registry.
     pub strangers: Range<u64>,
@@ -87,6 +94,15 @@ pub(super) struct Employer {
 #[derive(Debug)]
 pub(super) struct Practitioner {
     pub code: PersonalCode,
+    pub hits: u64,
+}
+
+/// The moment at which a version was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SampleMoment {
+    /// Since 1970 UTC.
+    pub milliseconds: i64,
+    /// Versions of the data set made then or later.
     pub hits: u64,
 }
 
@@ -147,6 +163,10 @@ pub(super) struct Collector {
     practitioners: HashMap<PersonalCode, u64>,
     /// Category of certificate `number` while it is completed.
     completed: Vec<Option<Category>>,
+    versions: u64,
+    /// Of one of so many versions: its time, and the versions before it.
+    moment_step: u64,
+    moments: Vec<(i64, u64)>,
 }
 
 impl Collector {
@@ -168,7 +188,18 @@ impl Collector {
             employed: HashMap::new(),
             practitioners: HashMap::new(),
             completed: vec![None; slots],
+            versions: 0,
+            moment_step: step(count, MOMENTS_MAX),
+            moments: Vec::new(),
         }
+    }
+
+    /// A version was made, no earlier than the one before.
+    pub(super) fn made(&mut self, milliseconds: i64) {
+        if self.versions.is_multiple_of(self.moment_step) {
+            self.moments.push((milliseconds, self.versions));
+        }
+        self.versions += 1;
     }
 
     /// Certificate `number` (from 1) has a new version, from 1.
@@ -227,6 +258,10 @@ impl Collector {
         };
         let dense = Dense::PAIRS.into_iter().map(|categories| Dense { categories, hits: completed(categories) });
         sample.dense = dense.filter(|dense| dense.hits > 0).collect();
+        sample.versions = self.versions;
+        let moments = self.moments.into_iter();
+        sample.moments =
+            moments.map(|(milliseconds, before)| SampleMoment { milliseconds, hits: self.versions - before }).collect();
         sample.strangers = self.strangers;
         let body = |number| CreateBody::new(&renaming.applied(crate::corpus::certificate(seed + 1, number)));
         sample.bodies = (1..=BODIES).map(body).collect();
@@ -282,6 +317,7 @@ mod tests {
         let mut collector = Collector::new(corpus.clone(), count);
         for change in corpus {
             collector.note(change.id().get(), change.version().get(), &change.facts());
+            collector.made(change.last_updated());
         }
         collector.sample(3, &Renaming::default(), |number| number.to_string().into())
     }
@@ -311,6 +347,12 @@ mod tests {
             };
             assert_eq!(newest.values().filter(valid).count() as u64, employer.hits);
             assert!(employer.hits > 0);
+        }
+        let times: Vec<i64> = Corpus::new(3, count).map(|change| change.last_updated()).collect();
+        assert_eq!((sample.versions as usize, sample.moments.len()), (times.len(), times.len()));
+        for moment in &sample.moments {
+            let found = times.iter().filter(|time| **time >= moment.milliseconds).count();
+            assert_eq!(found as u64, moment.hits);
         }
         assert_eq!(sample.dense.len(), Dense::PAIRS.len());
         for dense in &sample.dense {

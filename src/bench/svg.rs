@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::report::{BenchReport, count};
 
 const WIDTH: f64 = 1_180.0;
-const HEIGHT: f64 = 720.0;
+const HEIGHT: f64 = 920.0;
 /// Of the plot itself; the legend stands to the right of it.
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 800.0;
 const TOP: f64 = 60.0;
-const BOTTOM: f64 = 640.0;
+const BOTTOM: f64 = 840.0;
 
 /// Told apart by people who see colours differently, too (after Okabe and Ito); dashes and marks tell the rest apart.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];

@@ -1,7 +1,7 @@
 //! Lines of the table on the terminal, each as soon as its figures are there.
 
 use super::child::ProcessMemory;
-use super::report::{Restart, ScenarioRow, Size, count};
+use super::report::{DeviceWrites, GoalRow, Restart, ScenarioRow, Size, count};
 
 /// The head of the table of scenarios.
 pub(super) fn head() -> String {
@@ -34,6 +34,7 @@ pub(super) fn row(row: &ScenarioRow) -> Vec<String> {
     );
     let mut lines = vec![line.trim_end().to_owned()];
     lines.extend(row.note.iter().map(|note| format!("    {note}")));
+    lines.extend(row.device.as_ref().map(|device| format!("    {}", written(device))));
     if row.errors > 0 {
         let first = short(row.first_error.as_deref().unwrap_or("unknown"));
         lines.push(format!("    {} wrong answers, the first: {first}", row.errors));
@@ -44,30 +45,40 @@ pub(super) fn row(row: &ScenarioRow) -> Vec<String> {
     lines
 }
 
+/// What reached the block device.
+fn written(device: &DeviceWrites) -> String {
+    let floor =
+        device.floor_bytes.map_or_else(String::new, |bytes| format!("; a record of the floor {}", kibibytes(bytes)));
+    format!(
+        "to the device per create {}, of which {} would have been written without it{floor}",
+        kibibytes(device.bytes_per_create),
+        kibibytes(device.idle_bytes_per_create),
+    )
+}
+
 /// What was filled, and how.
 pub(super) fn filled(size: &Size) -> Vec<String> {
     let mut lines =
         vec![String::new(), format!("{} certificates, {} versions", count(size.certificates), size.versions)];
     if let Some(import) = &size.import {
         lines.push(format!(
-            "import {:.1} s: {} certificates/s, {} versions/s; {:.4} s CPU per 1000 versions; generating took {:.1} s CPU; memory {}",
+            "import {:.1} s: {} certificates/s, {} versions/s; {} µs CPU per version; generating took {:.1} s CPU; memory {}",
             import.seconds,
             number(import.certificates_per_second),
             number(import.versions_per_second),
-            import.cpu_seconds_per_1000_versions,
+            number(import.cpu_us()),
             import.generating_cpu_seconds,
             memory(import.memory_peak),
         ));
     }
     if let Some(disk) = &size.disk {
         lines.push(format!(
-            "disk {:.0} bytes per version (store {} MB, index {} MB), compressed payload {:.0}: ratio {:.2}{}",
+            "disk {:.0} bytes per version (store {} MB, index {} MB), compressed payload {:.0}: ratio {:.2}",
             disk.bytes_per_version,
             disk.store_bytes >> 20,
             disk.index_bytes >> 20,
             disk.payload_per_version,
             disk.ratio,
-            disk.goal.map_or_else(String::new, |goal| format!(", goal <= {goal}{}", reached(disk.ratio <= goal))),
         ));
     }
     lines
@@ -75,23 +86,32 @@ pub(super) fn filled(size: &Size) -> Vec<String> {
 
 /// Starts and memory.
 pub(super) fn restart(restart: &Restart) -> Vec<String> {
-    let start = |what: &str, read: f64, search: f64, goal: f64| {
-        let missed = reached(search <= goal);
-        format!(
-            "{what}: first read after {read:.0} ms, first search after {search:.0} ms, goal <= {goal:.0} ms{missed}"
-        )
-    };
-    let size = |what: &str, found: ProcessMemory, goal: u64| {
-        format!("{what}: {}, goal <= {} MB{}", memory(found), goal >> 20, reached(found.anonymous <= goal))
+    let start = |what: &str, read: f64, search: f64| {
+        format!("{what}: first read after {read:.0} ms, first search after {search:.0} ms")
     };
     let Restart { acknowledged, lost, .. } = restart;
     vec![
-        start("start, clean", restart.clean_read_ms, restart.clean_search_ms, restart.clean_goal_ms),
-        start("start after SIGKILL", restart.killed_read_ms, restart.killed_search_ms, restart.killed_goal_ms),
+        start("start, clean", restart.clean_read_ms, restart.clean_search_ms),
+        start("start after SIGKILL", restart.killed_read_ms, restart.killed_search_ms),
         format!("killed while {acknowledged} creates were acknowledged: {lost} lost"),
-        size("memory, idle", restart.memory_idle, restart.memory_idle_goal),
-        size("memory, most under load", restart.memory_peak, restart.memory_peak_goal),
+        format!("memory, idle: {}", memory(restart.memory_idle)),
+        format!("memory, most under load: {}", memory(restart.memory_peak)),
     ]
+}
+
+/// The table of goals, once all sizes are measured.
+pub(super) fn goal_lines(goals: &[GoalRow], certificates: u64) -> Vec<String> {
+    if goals.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![
+        String::new(),
+        format!("{:<84}{:<28}reached", format!("goals, at {} certificates", count(certificates)), "goal"),
+    ];
+    lines.extend(goals.iter().map(|GoalRow { what, goal, reached, is_met }| {
+        format!("{what:<84}{goal:<28}{reached}{}", if *is_met { "" } else { "  not reached" })
+    }));
+    lines
 }
 
 /// How much worse than at the smallest size, one line for all scenarios.
@@ -100,8 +120,9 @@ pub(super) fn growth(size: &Size) -> Vec<String> {
         .rows
         .iter()
         .filter_map(|row| {
-            let (growth, goal) = row.growth.zip(row.growth_goal)?;
-            Some(format!("{} {growth:.2}{}", row.name, if growth > goal { "!" } else { "" }))
+            let growth = row.growth?;
+            let above = row.growth_goal.is_some_and(|goal| growth > goal);
+            Some(format!("{} {growth:.2}{}", row.name, if above { "!" } else { "" }))
         })
         .collect();
     if grown.is_empty() {
@@ -114,8 +135,9 @@ pub(super) fn memory(memory: ProcessMemory) -> String {
     format!("{} MB of its own, {} MB with mapped files", memory.anonymous >> 20, memory.resident >> 20)
 }
 
-fn reached(reached: bool) -> &'static str {
-    if reached { "" } else { "  not reached" }
+/// In the unit of pages.
+pub(super) fn kibibytes(bytes: f64) -> String {
+    format!("{} KiB", number(bytes / 1024.0))
 }
 
 /// Three digits that mean something.
@@ -154,7 +176,7 @@ mod tests {
         let position = |line: &str, part: &str| line.find(part).map(|at| line[..at + part.len()].chars().count());
         assert_eq!(position(&lines[0], "33820"), position(&head(), "1/s"));
         assert_eq!(position(&lines[0], " 123"), position(&head(), "p50 µs"));
-        assert!(lines[0].ends_with("22.2 µs CPU         3.00 (3.00-3.00)     <= 2.5  not reached"), "{}", lines[0]);
+        assert!(lines[0].ends_with("22.2 µs CPU         3.00 (3.00-3.00)     <= 2.5 x  not reached"), "{}", lines[0]);
         assert!(lines[1].contains("3 wrong answers, the first: status 500"));
     }
 

@@ -31,9 +31,9 @@ pub use clock::{
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, KeptTime, LogPiece, RestoreEnd, StoreMoment};
 pub use embedded::{
-    AuditHead, Change, CommitFloor, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, ImportBatch,
-    Ledger, MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,
-    SearchError, StoreError, StoreRestore, expect_unused, made_by,
+    AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, ImportBatch, Ledger,
+    MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,
+    SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };
 pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
 pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};

@@ -70,7 +70,7 @@ pub use search_error::SearchError;
 use shared::{EngineMedia, EngineShared, Published};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
-pub use store::{CommitFloor, MemoryLog, StoreError, expect_unused};
+pub use store::{MemoryLog, StoreError, expect_unused, payload};
 use store::{OpenedStore, Store, StoreReader};
 pub use verify::{VerifyProblem, VerifyReport, Verifying};
 use view::IndexView;
