@@ -20,10 +20,10 @@ use engine::{JOURNAL_FILES, STORE_FILE};
 
 /// Bytes on disk that a certificate takes while a bench runs: its versions, their index, its patients, what is created in between. More
 /// than was ever seen.
-const CERTIFICATE_BYTES: u64 = 3_000;
+const CERTIFICATE_BYTES: u64 = 2_000;
 
 /// Bytes that every size takes besides.
-const SIZE_BYTES: u64 = 100 << 20;
+const SIZE_BYTES: u64 = 300 << 20;
 
 /// Id of the certificate that is imported late: past everything that a bench creates.
 const ID_LATE: u64 = 10 * CORPUS_CERTIFICATES_MAX;
