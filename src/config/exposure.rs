@@ -121,14 +121,10 @@ fn foreign(what: &str, path: &Path) -> Option<String> {
     ))
 }
 
-/// Nothing where its owner is root and its group the service's own: root gives a service its files so.
+/// Nothing where it is open to a group in which nobody is but the service's own user: root gives a service its files so.
 fn open(what: &str, path: &Path, is_secret: bool) -> Option<String> {
     let found = fs::metadata(path).ok()?;
-    // SAFETY: it only tells a number, and cannot fail.
-    let own_group = unsafe { libc::getegid() };
-    let is_given = found.uid() == 0 && found.gid() == own_group && own_group != 0 && !owner::has_acl(path);
-    let of_group = if is_given { 0 } else { 0o070 };
-    let open = found.mode() & (of_group | 0o007) & if is_secret { 0o066 } else { 0o022 };
+    let open = owner::rights_of_others(path, &found) & if is_secret { 0o066 } else { 0o022 };
     let done = match (open & 0o044 != 0, open & 0o022 != 0) {
         (false, false) => return None,
         (true, false) => "read",
@@ -161,11 +157,10 @@ mod tests {
             (0o600, true, None),
             (0o644, false, None),
             (0o644, true, Some("can be read by")),
-            (0o640, true, Some("can be read by")),
             (0o622, true, Some("can be changed by")),
             (0o666, true, Some("can be read and changed by")),
             (0o666, false, Some("can be changed by")),
-            (0o664, false, Some("run: chmod go-w")),
+            (0o602, false, Some("run: chmod go-w")),
             (0o604, true, Some("run: chmod go-rwx")),
         ] {
             let found = exposed("it", &file("file", mode), is_secret);
@@ -176,6 +171,12 @@ mod tests {
             assert!(is_right, "{mode:o} {is_secret}: {found:?}");
         }
         assert_eq!(exposed("it", &folder.path().join("absent"), true), None);
+        // Only root can give a file to a group that it is not in.
+        let given = file("file", 0o640);
+        if std::os::unix::fs::chown(&given, None, Some(54_321)).is_ok() {
+            assert!(exposed("it", &given, true).is_some_and(|told| told.contains("can be read by")));
+            assert_eq!(exposed("it", &given, false), None);
+        }
     }
 
     #[test]

@@ -311,7 +311,7 @@ fn a_check_of_a_folder_tells_of_every_archive_in_it() {
 }
 
 /// An identity of age in a file of that name, and its recipient.
-fn identity(place: &Place, name: &str) -> String {
+pub(super) fn identity(place: &Place, name: &str) -> String {
     use age::secrecy::ExposeSecret;
     use std::os::unix::fs::PermissionsExt;
     let identity = age::x25519::Identity::generate();

@@ -72,6 +72,42 @@ fn parts_of_the_data_folder_that_others_can_write_to_are_refused_as_the_folder_i
     with_data(&place, "import -").expect(0);
 }
 
+/// What was seen: a member of the service's own group read the store, signed archives with its key and exchanged archives, and every command
+/// took the group for nobody else.
+#[test]
+fn the_own_group_counts_as_others_where_anybody_else_is_in_it_or_nobody_knows_it() {
+    use std::os::unix::process::CommandExt;
+    let place = with_store();
+    fs::create_dir(place.path("archives")).unwrap();
+    let identity = super::backup::identity(&place, "own.txt");
+    // The one is the primary group of the user nobody, and no system has the other.
+    for group in [65_534, 4_294_000_000] {
+        let run = |command: &str| {
+            let arguments: Vec<&str> = command.split(' ').chain(DATA).collect();
+            let mut command = place.command(&arguments);
+            command.gid(group).env("HCERT__BACKUP__RECIPIENTS", format!("[\"{identity}\"]"));
+            Ran::from(command.output().unwrap())
+        };
+        // Only root can act for a group that it is not in.
+        let backup = match place.command(&["--version"]).gid(group).output() {
+            Ok(_) => run("backup archives"),
+            Err(_) => return,
+        };
+        backup.expect(0);
+        for (path, open, closed, command, words) in [
+            ("data", 0o770, 0o700, "import -", "can be written to by other users"),
+            ("archives", 0o770, 0o700, "backup archives", "can be written to by other users"),
+            ("data/backup-signing-key", 0o640, 0o600, "backup archives", "can be read or changed by other users"),
+        ] {
+            chown(place.path(path), None, Some(group)).unwrap();
+            mode(&place.path(path), open);
+            run(command).expect(1).says(words);
+            mode(&place.path(path), closed);
+            run(command).expect(0);
+        }
+    }
+}
+
 /// What was seen: archives of the schedule went where `hcert backup` refuses to write, and health said `ok`.
 #[test]
 fn backups_by_the_clock_go_nowhere_that_a_backup_by_hand_would_not_go() {

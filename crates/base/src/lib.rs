@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod characters;
+mod group;
 pub mod held_folder;
 pub mod hex;
 pub mod log;

@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::group;
+
 /// The user that this process acts as.
 pub fn own_user() -> u32 {
     // SAFETY: the call has no arguments, returns a number, and cannot fail.
@@ -42,12 +44,17 @@ pub fn has_acl(path: &Path) -> bool {
     names.iter().any(|name| unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) } > 0)
 }
 
-/// The bits of a mode that give rights to others than its owner and the group of this process.
+/// The bits of a mode that give rights to other users than its owner. The group of this process counts as others where anybody else is in
+/// it. Decision 300.
 pub fn rights_of_others(path: &Path, found: &Metadata) -> u32 {
+    let open = found.mode() & 0o077;
     // SAFETY: the call has no arguments, returns a number, and cannot fail.
-    let is_own_group = found.gid() == unsafe { libc::getegid() };
+    let is_own_group = || found.gid() == unsafe { libc::getegid() };
     // With an access control list the bits of the group are its mask: the most that anybody on it may do.
-    found.mode() & if is_own_group && !has_acl(path) { 0o007 } else { 0o077 }
+    match open & 0o070 != 0 && is_own_group() && !has_acl(path) && group::is_of_one(found.gid(), own_user()) {
+        true => open & 0o007,
+        false => open,
+    }
 }
 
 /// Links on the way to one place; the system itself follows no more.
