@@ -113,10 +113,14 @@ pub struct CopiedTrail {
 }
 
 impl CopiedTrail {
-    /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number, and the store knows this head.
-    pub fn begin(&mut self, after: u64, known: Option<ChainHead>) {
+    /// Of these heads, all of which the trail must hold: that of a later copy may lie in a file that only one before it has.
+    pub fn with_known(heads: impl IntoIterator<Item = ChainHead>) -> CopiedTrail {
+        CopiedTrail { known: heads.into_iter().map(|head| (head, false)).collect(), ..CopiedTrail::default() }
+    }
+
+    /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number.
+    pub fn begin(&mut self, after: u64) {
         self.after = after;
-        self.known.extend(known.map(|head| (head, false)));
     }
 
     /// Reads one file.

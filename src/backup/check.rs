@@ -59,7 +59,7 @@ pub(super) fn check_chain(
         RowsRead::All => (chain.len(), Seq(u64::MAX)),
     };
     let reads_trail = matches!(rows, RowsRead::All);
-    let mut trail = CopiedTrail::default();
+    let mut trail = CopiedTrail::with_known(chain.iter().filter_map(|archive| archive.about.known_head()));
     let behind = |about: &ArchiveManifest| CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
     let mut order = chain.first().map(|archive| behind(&archive.about)).unwrap_or_default();
     for (at, archive) in chain.iter().enumerate() {
@@ -69,7 +69,7 @@ pub(super) fn check_chain(
                 .go_on_with(after)
                 .map_err(|problem| (at, format!("{}: {}", archive.path.display(), in_archive(problem))))?;
         }
-        trail.begin(archive.about.audit_after, archive.about.known_head());
+        trail.begin(archive.about.audit_after);
         let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to);
         let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {

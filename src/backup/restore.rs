@@ -163,7 +163,7 @@ fn fill(
         to: Seq(until),
     };
     let words = |error: engine::StoreError| error.to_string();
-    let mut trail = CopiedTrail::default();
+    let mut trail = CopiedTrail::with_known(chain.iter().filter_map(|archive| archive.about.known_head()));
     let mut restore = StoreRestore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
     let mut progress = ArchiveProgress {
         changes_total: until,
@@ -172,7 +172,7 @@ fn fill(
     };
     for (at, archive) in chain.iter().enumerate() {
         let is_needed = at < needed.len();
-        trail.begin(archive.about.audit_after, archive.about.known_head());
+        trail.begin(archive.about.audit_after);
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
                 ArchiveMember::Changes(_) if is_needed => restore.changes(&content.whole()?),

@@ -208,7 +208,8 @@ impl Sink for Unfinished {
                 content.take(bytes).read_to_end(&mut read).map_err(|error| error.to_string())?;
                 let about = ArchiveManifest::read(&read)?;
                 let digest = self.append(member, read.len() as u64, &mut read.as_slice(), &about)?;
-                self.trail.begin(about.audit_after, about.known_head());
+                self.trail = CopiedTrail::with_known(about.known_head());
+                self.trail.begin(about.audit_after);
                 self.about = Some(about);
                 digest
             }

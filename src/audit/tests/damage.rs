@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::audit::header::HEADER_BYTES;
-use crate::audit::seal::{SEAL_BYTES, Seal};
+use crate::audit::seal::{self, SEAL_BYTES, Seal};
 use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// The files of a trail and their bytes.
@@ -225,13 +225,24 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
         })
         .collect();
     let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<ChainHead>| {
-        let mut copied = CopiedTrail::default();
-        copied.begin(after, known);
+        let mut copied = CopiedTrail::with_known(known);
+        copied.begin(after);
         files.iter().for_each(|(name, bytes)| copied.file(name, bytes));
         copied.finish()
     };
     assert_eq!(told(&files, 0, Some(head)), Vec::<String>::new());
     assert_eq!(told(&files[1..], 1, Some(head)), Vec::<String>::new(), "the first one is in the copy before");
+    let first_file = seal::expand(&files[0].1, u64::from(u32::MAX));
+    let middle = RecordWalk::whole(&first_file, HEADER_BYTES, None).find_map(|piece| match piece {
+        FilePiece::Record(record) => Some(ChainHead { number: record.number, hash: *record.hash }),
+        FilePiece::Damaged(_) => None,
+    });
+    let mut chain = CopiedTrail::with_known([middle.unwrap(), head, middle.unwrap()]);
+    for (after, files) in [(0, &files[..1]), (1, &files[1..])] {
+        chain.begin(after);
+        files.iter().for_each(|(name, bytes)| chain.file(name, bytes));
+    }
+    assert_eq!(chain.finish(), Vec::<String>::new(), "the head of the second copy is in the first");
     let (first, last) = (&files[0], files.last().unwrap());
     for missing in 0..files.len() - 1 {
         let mut some = files.clone();
