@@ -284,35 +284,8 @@ impl AuditTrail {
     /// # Errors
     /// The folder cannot be read.
     pub fn search<'s>(&'s self, wanted: &'s EventFilter, order: EventOrder) -> io::Result<EventSearch<'s>> {
-        let trail = self.trail()?;
-        if let Some(problem) = trail.gap() {
-            self.shared.doubt(&problem);
-        }
-        let trail = self.expect_beginning(trail)?;
+        let trail = expect_files(&self.shared, self.trail()?)?;
         Ok(EventSearch { shared: &self.shared, trail, wanted, order })
-    }
-
-    /// A trail begins with its first event, or behind one that a retention tells to have removed. That is looked for once.
-    fn expect_beginning(&self, trail: TrailFiles) -> io::Result<TrailFiles> {
-        let Some(before) = trail.removed_up_to().filter(|before| self.shared.writer().removed != Some(*before)) else {
-            return Ok(trail);
-        };
-        let told = head::removed((before.number, before.hash));
-        let mut is_told = false;
-        let wanted = EventFilter { actions: vec![vec![AuditAction::AuditRetention]], ..EventFilter::default() };
-        let search = EventSearch { shared: &self.shared, trail, wanted: &wanted, order: EventOrder::NewestFirst };
-        let each = |_, event: AuditEvent| {
-            is_told |= event.note.is_some_and(|note: String| note.contains(&told));
-            Ok(())
-        };
-        search.each(&mut |_, _| None, each).map_err(io::Error::other)?;
-        match is_told {
-            true => self.shared.writer().removed = Some(before),
-            false => self
-                .shared
-                .doubt(&format!("the trail begins behind number {}, and no retention removed it", before.number.0)),
-        }
-        Ok(search.trail)
     }
 
     /// Keeps an index of each file from now on, on a thread of its own, so that searches need not read all events.
@@ -323,7 +296,7 @@ impl AuditTrail {
         if self.shared.indexes.begin(subjects) {
             let shared = self.shared.clone();
             let keep = move || {
-                tell_set_back(&shared);
+                look_through(&shared);
                 index::keep(&shared);
             };
             let spawned = thread::Builder::new().name("hcert-audit-index".into()).spawn(keep);
@@ -348,9 +321,12 @@ impl AuditTrail {
     }
 }
 
-/// Tells again that the store was set back, until somebody has accepted it.
-fn tell_set_back(shared: &TrailShared) {
-    let Ok(trail) = TrailFiles::list(&shared.folder) else { return };
+/// Looks at each start for what an earlier one may have told: files that are missing, until they are back, and a store that was set back,
+/// until somebody has accepted it.
+fn look_through(shared: &TrailShared) {
+    let listed = shared.expect_folder().and_then(|()| TrailFiles::list(&shared.folder));
+    // What cannot be read is told by the next search.
+    let Ok(trail) = listed.and_then(|trail| expect_files(shared, trail)) else { return };
     let wanted = EventFilter { actions: vec![StoreTimeline::ACTIONS.to_vec()], ..EventFilter::default() };
     let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };
     let mut timeline = StoreTimeline::default();
@@ -358,10 +334,36 @@ fn tell_set_back(shared: &TrailShared) {
         timeline.event(number, event);
         Ok(())
     });
-    // What cannot be read is told by the next search.
     if let (Ok(()), Some(problem)) = (looked, timeline.problem()) {
         shared.doubt(&problem);
     }
+}
+
+/// Tells what is missing between the files of a trail, or before the first: it begins with its first event, or behind one that a retention
+/// tells to have removed, which is looked for once.
+fn expect_files(shared: &TrailShared, trail: TrailFiles) -> io::Result<TrailFiles> {
+    if let Some(problem) = trail.gap() {
+        shared.doubt(&problem);
+    }
+    let Some(before) = trail.removed_up_to().filter(|before| shared.writer().removed != Some(*before)) else {
+        return Ok(trail);
+    };
+    let told = head::removed((before.number, before.hash));
+    let mut is_told = false;
+    let wanted = EventFilter { actions: vec![vec![AuditAction::AuditRetention]], ..EventFilter::default() };
+    let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::NewestFirst };
+    let each = |_, event: AuditEvent| {
+        is_told |= event.note.is_some_and(|note: String| note.contains(&told));
+        Ok(())
+    };
+    search.each(&mut |_, _| None, each).map_err(io::Error::other)?;
+    match is_told {
+        true => shared.writer().removed = Some(before),
+        false => {
+            shared.doubt(&format!("the trail begins behind number {}, and no retention removed it", before.number.0));
+        }
+    }
+    Ok(search.trail)
 }
 
 impl Drop for AuditTrail {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
+use crate::audit::disk::index_path;
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::seal::{self, SEAL_BYTES, Seal};
 use journal::record::{FilePiece, RecordWalk, sha256};
@@ -281,6 +282,31 @@ fn a_search_tells_that_the_beginning_is_missing_unless_a_retention_removed_it() 
     assert!(log.damage().is_some_and(|problem| problem.contains("no retention removed it")), "{:?}", log.damage());
 }
 
+/// What was seen: files that had been taken away while the service was stopped were told by whoever met the hole, and forgotten by the next
+/// start.
+#[test]
+fn a_file_that_is_missing_is_told_by_every_start_until_it_is_back() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    for (name, words) in
+        [("00000001.zst", "no retention removed it"), ("00000002.zst", "the file before it, number 2, is missing")]
+    {
+        let (path, away) = (folder(data.path()).join(name), data.path().join("away"));
+        fs::rename(&path, &away).unwrap();
+        for _ in 0..2 {
+            let log = started(data.path());
+            assert!(eventually("it is told", || log.damage()).contains(words), "{name}: {:?}", log.damage());
+        }
+        fs::rename(&away, &path).unwrap();
+        assert_eq!(after_its_look(data.path()), None, "{name} is back");
+    }
+    let old = TrailOptions { keep_from: Arc::new(|| Some(NOON + 100)), ..options(data.path()) };
+    let log = AuditTrail::open(old).unwrap();
+    eventually("old files are removed", || log.trail().unwrap().removed_up_to());
+    drop(log);
+    assert_eq!(after_its_look(data.path()), None, "a retention removed it");
+}
+
 /// What was seen: the service removed a whole trail because headers of its files, which no hash of an event covers, said that it was old.
 #[test]
 fn a_file_whose_header_makes_its_events_old_is_kept() {
@@ -371,15 +397,10 @@ fn a_store_that_was_set_back_is_told_until_it_is_accepted_and_no_archive_of_befo
     assert!(!listed(data.path()).goes_on_from(ChainHead { hash: [7; 32], ..before }).unwrap());
     let later = ChainHead { number: Number(before.number.0 + 1), ..before };
     assert!(!listed(data.path()).goes_on_from(later).unwrap(), "the trail was set back with the store");
-    let started = || {
-        let mut log = open(data.path());
-        log.index(Arc::new(|_, _| None)).unwrap();
-        log
-    };
     let note = format!("the trail knows 3 changes, the store has 2: {SET_BACK}");
     append(&open(data.path()), &AuditEvent { note: Some(note), ..AuditEvent::new(AuditAction::Restore, NOON) });
     for _ in 0..2 {
-        let log = started();
+        let log = started(data.path());
         assert!(eventually("it is told", || log.damage()).contains(SET_BACK));
     }
     let head = open(data.path()).head();
@@ -387,13 +408,21 @@ fn a_store_that_was_set_back_is_told_until_it_is_accepted_and_no_archive_of_befo
     assert!(!listed(data.path()).goes_on_from(before).unwrap(), "whoever accepts it does not bring the changes back");
     assert!(listed(data.path()).goes_on_from(head).unwrap());
     assert!(verified(data.path()).is_whole());
-    let log = started();
-    wait_for_index(data.path());
-    assert_eq!(log.damage(), None);
+    assert_eq!(after_its_look(data.path()), None);
 }
 
-/// The thread that indexes looks for the timeline first.
-fn wait_for_index(data: &Path) {
-    let is_index = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "idx");
-    eventually("an index is made", || files(data).iter().any(|(path, _)| is_index(path)).then_some(()));
+/// As the service opens a trail.
+fn started(data: &Path) -> AuditTrail {
+    let mut log = open(data);
+    log.index(Arc::new(|_, _| None)).unwrap();
+    log
+}
+
+/// What a start finds damaged. The thread that makes indexes looks through the trail first.
+fn after_its_look(data: &Path) -> Option<String> {
+    let index = index_path(&folder(data), listed(data).parts[0].name.file());
+    drop(fs::remove_file(&index));
+    let log = started(data);
+    eventually("an index is made", || index.exists().then_some(()));
+    log.damage()
 }
