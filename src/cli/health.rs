@@ -1,9 +1,9 @@
 //! `hcert health`: asks a running server how it is.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustls::{ClientConnection, StreamOwned};
@@ -14,7 +14,7 @@ use crate::config::ManagementSettings;
 use crate::management;
 use crate::tls;
 
-/// Seconds that `hcert health` waits for an answer.
+/// Seconds that `hcert health` waits for a whole answer.
 const HEALTH_WAIT_S: u64 = 5;
 
 /// Bytes of an answer of the management address. One has some 2 KB.
@@ -45,7 +45,7 @@ impl HealthArguments {
         let settings = common.load(|_| ())?.management;
         let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());
         let at = reached(at.or(settings.address()).ok_or_else(off)?);
-        let answer = ask(at, &settings).map_err(|problem| {
+        let answer = ask(at, &settings, Duration::from_secs(HEALTH_WAIT_S)).map_err(|problem| {
             Failure::Failed(format!(
                 "no answer from {}://{at}/health: {problem}; is the server running, and is this its management.listen?",
                 settings.scheme()
@@ -75,19 +75,16 @@ fn reached(at: SocketAddr) -> SocketAddr {
 }
 
 /// As the settings of the server say: over TLS, and with its token.
-fn ask(at: SocketAddr, settings: &ManagementSettings) -> Result<String, String> {
+fn ask(at: SocketAddr, settings: &ManagementSettings, wait: Duration) -> Result<String, String> {
     let token = settings.token_file.as_deref().map(management::token).transpose()?;
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
     let tls = settings.certificate.as_deref().map(tls::pinned).transpose()?;
-    let time = Duration::from_secs(HEALTH_WAIT_S);
-    let asked = move || -> std::io::Result<Vec<u8>> {
-        let stream = TcpStream::connect_timeout(&at, time)?;
-        stream.set_read_timeout(Some(time))?;
-        stream.set_write_timeout(Some(time))?;
+    let asked = move || -> io::Result<Vec<u8>> {
+        let stream = TimedConnection::open(at, wait)?;
         let mut stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
             Some(tls) => {
-                let connection = ClientConnection::new(Arc::new(tls), at.ip().into()).map_err(std::io::Error::other)?;
+                let connection = ClientConnection::new(Arc::new(tls), at.ip().into()).map_err(io::Error::other)?;
                 Box::new(StreamOwned::new(connection, stream))
             }
         };
@@ -101,6 +98,55 @@ fn ask(at: SocketAddr, settings: &ManagementSettings) -> Result<String, String> 
     match head.split(' ').nth(1) {
         Some("200" | "503") => Ok(body.to_owned()),
         _ => Err(head.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()),
+    }
+}
+
+/// A connection of which all that comes and goes has to do so within one time: anybody may listen at the address, and send a byte now and
+/// then.
+struct TimedConnection {
+    stream: TcpStream,
+    until: Instant,
+    wait: Duration,
+}
+
+impl TimedConnection {
+    fn open(at: SocketAddr, wait: Duration) -> io::Result<TimedConnection> {
+        let until = Instant::now() + wait;
+        Ok(TimedConnection { stream: TcpStream::connect_timeout(&at, wait)?, until, wait })
+    }
+
+    /// What is left of the time; a timeout of nothing would be none.
+    fn left(&self) -> io::Result<Option<Duration>> {
+        match self.until.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(self.is_over()),
+            left => Ok(Some(left)),
+        }
+    }
+
+    fn is_over(&self) -> io::Error {
+        io::Error::new(ErrorKind::TimedOut, format!("there is no whole answer within {} s", self.wait.as_secs_f32()))
+    }
+
+    fn told(&self, error: io::Error) -> io::Error {
+        if error.kind() == ErrorKind::WouldBlock { self.is_over() } else { error }
+    }
+}
+
+impl Read for TimedConnection {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes).map_err(|error| self.told(error))
+    }
+}
+
+impl Write for TimedConnection {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes).map_err(|error| self.told(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -159,6 +205,23 @@ mod tests {
         for stranger in ["HTTP/1.1 404 Not Found\r\n\r\n{}", "HTTP/1.1 200 OK\r\n\r\nhello", "SSH-2.0\r\n", ""] {
             assert!(run(stranger, false).is_err(), "{stranger}");
         }
+    }
+
+    /// What was seen: what sends a byte now and then in the place of the server kept the command without end, and whoever waited for it.
+    #[test]
+    fn an_answer_that_takes_longer_than_its_time_is_none_however_it_comes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut slowly = (0..500).map_while(|_| {
+                thread::sleep(Duration::from_millis(10));
+                stream.write_all(b" ").ok()
+            });
+            while slowly.next().is_some() {}
+        });
+        let told = ask(at, &ManagementSettings::default(), Duration::from_millis(100)).unwrap_err();
+        assert!(told.contains("no whole answer within 0.1 s"), "{told}");
     }
 
     #[test]
