@@ -35,6 +35,7 @@ pub struct Unfinished {
     about: Option<ArchiveManifest>,
     listed: Vec<ManifestLine>,
     trail: CopiedTrail,
+    has_failed: bool,
 }
 
 /// An archive that was written.
@@ -125,7 +126,13 @@ impl Unfinished {
             about: None,
             listed: Vec::new(),
             trail: CopiedTrail::default(),
+            has_failed: false,
         })
+    }
+
+    /// Whether a member could not be written: the rest fails where it comes from.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// Ends the archive: manifest, end, digest beside it, then the name, all durable.
@@ -193,7 +200,9 @@ impl Unfinished {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.as_mut().expect("it is there until the end").write_all(bytes)
+        let written = self.out.as_mut().expect("it is there until the end").write_all(bytes);
+        self.has_failed |= written.is_err();
+        written
     }
 }
 

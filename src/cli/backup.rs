@@ -9,7 +9,8 @@ use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
 use crate::backup::{
-    self, Archive, ArchiveKeys, ArchiveProgress, ArchiveTarget, Base, Sealing, TakeOptions, Unfinished, WrittenArchive,
+    self, Archive, ArchiveKeys, ArchiveProgress, ArchiveTarget, Base, Digest, Sealing, TakeOptions, Unfinished,
+    WrittenArchive,
 };
 use crate::config::{Config, is_within};
 use crate::socket::CommandRequest;
@@ -75,10 +76,7 @@ impl BackupArguments {
         };
         let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
         let target = if to.is_dir() { ArchiveTarget::Folder(to) } else { ArchiveTarget::File(to) };
-        let (ArchiveTarget::Folder(place) | ArchiveTarget::File(place)) = &target;
-        let place = place.clone();
-        let written = take(target, base, sealing, &config)
-            .map_err(|problem| Failure::Failed(room::named(problem, &place, || room::of_backup(&config))))?;
+        let written = take(target, base, sealing, &config).map_err(Failure::Failed)?;
         say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))?;
         match written.trail.as_slice() {
             [] => Ok(()),
@@ -103,40 +101,54 @@ fn take(
     config: &Config,
 ) -> Result<WrittenArchive, String> {
     let recipients = sealing.as_ref().map(Sealing::recipients);
-    let mut archive = Unfinished::begin(target, sealing)?;
+    let (ArchiveTarget::Folder(place) | ArchiveTarget::File(place)) = &target;
+    let place = place.clone();
+    let of_archive = |problem| room::named(problem, &place, || room::of_backup(config));
+    let mut archive = Unfinished::begin(target, sealing).map_err(of_archive)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: ArchiveProgress| {
         let ArchiveProgress { changes, changes_total, patients, patients_total, .. } = progress;
         steps.show(changes + patients, changes_total + patients_total);
     };
-    let request = CommandRequest::Backup { base: base.clone().map(Box::new), recipients };
-    let done = match open::ask(config, &request)? {
-        Some(server) => server.receive_backup(&mut archive, &mut report),
-        None => {
-            let engine = open::look(config)?;
-            if recipients.is_none() {
-                expect_plain(&config.storage.data)?;
-            }
-            let at = system_clock()();
-            let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert backup", at, is_gentle: false };
-            let trail = (!open::untold(config, taking.command)).then(|| open::trail(config, &engine));
-            // A trail that nothing can be written behind keeps nobody from the rest.
-            let trail = trail.and_then(|opened| {
-                let told = |problem: String| {
-                    note(format_args!("the audit trail cannot tell that {} was run: {problem}", taking.command));
-                };
-                opened.map_err(told).ok()
-            });
-            match trail {
-                Some(trail) => backup::take(&engine, &trail, &taking, &mut archive, &mut report).map(drop),
-                None => {
-                    backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop)
-                }
-            }
-        }
-    };
+    let done = fill(&mut archive, base.as_ref(), recipients, config, &mut report);
     steps.finish();
-    done.and_then(|()| archive.finish())
+    match done {
+        Ok(()) => archive.finish().map_err(of_archive),
+        Err(problem) if archive.has_failed() => Err(of_archive(problem)),
+        Err(problem) => Err(room::named(problem, &config.storage.data, room::of_trail)),
+    }
+}
+
+/// Writes the members, through the running server where there is one.
+fn fill(
+    archive: &mut Unfinished,
+    base: Option<&Base>,
+    recipients: Option<Digest>,
+    config: &Config,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<(), String> {
+    let request = CommandRequest::Backup { base: base.cloned().map(Box::new), recipients };
+    if let Some(server) = open::ask(config, &request)? {
+        return server.receive_backup(archive, report);
+    }
+    let engine = open::look(config)?;
+    if recipients.is_none() {
+        expect_plain(&config.storage.data)?;
+    }
+    let at = system_clock()();
+    let taking = TakeOptions { base, recipients, command: "hcert backup", at, is_gentle: false };
+    let trail = (!open::untold(config, taking.command)).then(|| open::trail(config, &engine));
+    // A trail that nothing can be written behind keeps nobody from the rest.
+    let trail = trail.and_then(|opened| {
+        let told = |problem: String| {
+            note(format_args!("the audit trail cannot tell that {} was run: {problem}", taking.command));
+        };
+        opened.map_err(told).ok()
+    });
+    match trail {
+        Some(trail) => backup::take(&engine, &trail, &taking, archive, report).map(drop),
+        None => backup::take_at_rest(&engine, &config.storage.data, &taking, archive, report).map(drop),
+    }
 }
 
 /// Whether nobody encrypted archives of a stopped folder so far. A server that runs says itself what its settings want.

@@ -56,6 +56,11 @@ pub(super) fn of_backup(config: &Config) -> String {
     format!("a full archive takes up to {bytes} bytes; nothing of this one is left")
 }
 
+/// What the trail wants, which tells of a command before it does anything.
+pub(super) fn of_trail() -> String {
+    "the audit trail is written there; nothing of this archive is left".to_owned()
+}
+
 /// What a restore wants.
 pub(super) fn of_restore<'a>(archives: impl Iterator<Item = &'a Path>) -> String {
     let bytes: u64 = archives.map(|archive| size(archive).1).sum();

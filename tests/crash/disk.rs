@@ -175,6 +175,28 @@ fn a_folder_that_takes_no_more_files_keeps_the_index_waiting_and_no_search() {
     assert_eq!(server.stop().code(), Some(0));
 }
 
+/// What was seen: with a full data disk a backup sent the operator to the disk that it was to be written to, which had room.
+#[test]
+fn a_backup_of_a_full_disk_to_another_one_names_the_full_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("disk");
+    fs::create_dir(&place).unwrap();
+    let Some(disk) = SmallDisk::mount(&place) else { return };
+    let server = disk.serve();
+    is_well(&server);
+    disk.fill();
+    let mut client = server.client();
+    let is_refused = |_| client.send("GET", "/Composition?_count=0", &[], b"").expect("the server runs").status == 503;
+    assert!((0..50_000).any(is_refused), "the trail is full");
+    let (archive, data) = (folder.path().join("one.tar"), disk.data());
+    let ended = disk.run_hcert(&["backup", archive.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("the audit trail cannot be written"), "{said}");
+    assert!(said.contains(&format!("make room on the disk of {}", data.display())) && said.contains("tmpfs"), "{said}");
+    assert!(!archive.exists());
+}
+
 /// Every file and folder below one, by its path.
 fn names(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
