@@ -30,7 +30,7 @@ impl Denied {
     /// Reads the list; none where the settings name none.
     ///
     /// # Errors
-    /// It cannot be read, in words.
+    /// It cannot be read, or a line of it can match nothing, in words.
     pub(super) fn open(settings: &AccessToken) -> Result<Option<Denied>, String> {
         let Some(path) = &settings.denied else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.denied = '{}': {problem}", path.display());
@@ -84,11 +84,23 @@ impl Denied {
     fn read(&self) -> Result<(), String> {
         let text = String::from_utf8(self.file.read()?).map_err(|_| "it is not UTF-8".to_owned())?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let names = text.lines().filter_map(name).flat_map(|name| [Some(name), personal_code(name)]);
-        let names = names.flatten().map(str::to_owned).collect();
-        *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
+        let lines = || (1..).zip(text.lines()).filter_map(|(number, line)| Some((number, name(line)?)));
+        let wrong: Option<(usize, &str)> = lines().find_map(|(number, name)| Some((number, mistake(name)?)));
+        let names = lines().flat_map(|(_, name)| [Some(name), personal_code(name)]).flatten().map(str::to_owned);
+        {
+            let mut known = self.names.write().unwrap_or_else(PoisonError::into_inner);
+            if wrong.is_none() {
+                known.clear();
+            }
+            // Nobody comes in because of a mistake: the list known last stays, and who else is on this one is on it too.
+            known.extend(names);
+        }
         self.reads.fetch_add(1, Ordering::Release);
-        Ok(())
+        match wrong {
+            None => Ok(()),
+            // Without the line, which may be a personal code.
+            Some((number, mistake)) => Err(format!("line {number} {mistake}, so no token is refused by it")),
+        }
     }
 }
 
@@ -97,4 +109,16 @@ fn name(line: &str) -> Option<&str> {
     let starts_comment = |at: &usize| line[..*at].chars().next_back().is_none_or(char::is_whitespace);
     let end = line.match_indices('#').map(|(at, _)| at).find(starts_comment).unwrap_or(line.len());
     Some(line[..end].trim()).filter(|name| !name.is_empty())
+}
+
+/// Why a name can be that of no token: claims hold no control characters, and a personal code stands in them by itself.
+fn mistake(name: &str) -> Option<&'static str> {
+    if name.contains(char::is_control) {
+        return Some("has a control character in it (each name stands in a line of its own, ended by LF)");
+    }
+    let bare = name.split('#').next().unwrap_or(name).trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    let is_code = personal_code(&bare.to_ascii_uppercase()).is_some();
+    (is_code && personal_code(name).is_none()).then_some(
+        "is no personal code as tokens have it (EE in capitals or nothing before it, no quotes or commas, and a blank before a comment)",
+    )
 }

@@ -452,6 +452,43 @@ async fn a_name_that_no_list_can_hold_and_a_claim_that_forges_lines_are_refused(
     }
 }
 
+/// What was seen: a code with a comma behind it was taken for an entry, and its token went on working.
+#[tokio::test]
+async fn a_line_of_the_denied_that_can_match_nothing_is_refused_and_lets_nobody_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("denied");
+    let mut config = Config::default();
+    config.access.token.denied = Some(list.clone());
+    let wrong = [
+        "ee37605030299",
+        "eE37605030299",
+        "\"37605030299\"",
+        "'EE37605030299'",
+        "37605030299,",
+        "37605030299#left",
+        "\u{0}37605030299",
+        "37605030299\r38001085718",
+    ];
+    for line in wrong {
+        fs::write(&list, format!("# who left\n\n{line}\nother\n")).unwrap();
+        let told = check(&config).unwrap_err();
+        assert!(told.contains("line 3 ") && !told.contains("605030299"), "{line:?}: {told}");
+    }
+    fs::write(&list, "37605030299\n").unwrap();
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
+    fs::write(&list, "37605030299,\n38001085718\nsession#37605030299\n").unwrap();
+    let denied = door.tokens.denied.clone().unwrap();
+    denied.look();
+    assert!(door.tokens.denied_problem().is_some_and(|told| told.contains("line 1 ")));
+    for sub in ["37605030299", "38001085718"] {
+        assert_eq!(door.ask(&with(json!({"sub": sub}))).await.unwrap_err(), RefusedToken::Denied, "{sub}");
+    }
+    fs::write(&list, "38001085718 # the comma is gone, and so is the line\n").unwrap();
+    denied.look();
+    assert_eq!(door.tokens.denied_problem(), None);
+    door.ask(&with(json!({"sub": "37605030299"}))).await.unwrap();
+}
+
 #[tokio::test]
 async fn whoever_is_denied_is_let_in_no_more_and_the_list_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
