@@ -58,9 +58,9 @@ pub fn all(config: &Config) -> Vec<String> {
     let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     let of_backups =
-        config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder)));
-    // What was told by name is not told once more as one of the files.
-    let rest = within.clone().next().is_none().then(|| of_files("the data folder", data, passes)).flatten();
+        config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder), &[]));
+    // What is told by name is not told once more as one of the files.
+    let rest = of_files("the data folder", data, passes, &IN_DATA.map(|(_, name)| name));
     let named = named.chain(within).chain(rest).chain(of_backups);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
 }
@@ -81,13 +81,14 @@ fn exposed_within(what: &str, path: &Path, passes: bool) -> Option<String> {
     let of_target = || open(what, path, true).or_else(|| replaceable(what, path));
     foreign(what, path)
         .or_else(|| of_target().filter(|_| passes || path.is_symlink()))
-        .or_else(|| of_files(what, path, passes))
+        .or_else(|| of_files(what, path, passes, &[]))
 }
 
-/// The first file in a folder that belongs to somebody else, or, where others may pass through the folder, that is open to them.
-fn of_files(what: &str, folder: &Path, passes: bool) -> Option<String> {
+/// The first file in a folder, but those of some names, that belongs to somebody else, or, where others may pass through the folder, that is open to them.
+fn of_files(what: &str, folder: &Path, passes: bool, but: &[&str]) -> Option<String> {
     let what = format!("a file of {what}");
-    let mut files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files = files.filter(|entry| !but.iter().any(|name| entry.file_name() == *name)).map(|entry| entry.path());
     files.find_map(|path| foreign(&what, &path).or_else(|| open(&what, &path, true).filter(|_| passes)))
 }
 
@@ -262,6 +263,17 @@ mod tests {
             }
             fs::remove_file(&path).unwrap();
         }
+        // One that is told by its name hides no other.
+        mode(&data, 0o711);
+        for file in ["store.redb", "store.redb.format-2"] {
+            fs::write(data.join(file), "").unwrap();
+            mode(&data.join(file), 0o644);
+        }
+        let told = all(&config);
+        assert!(
+            told.len() == 2 && told[0].contains("the store (") && told[1].contains("store.redb.format-2"),
+            "{told:?}"
+        );
     }
 
     #[test]
