@@ -26,7 +26,8 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 /// later one with the same value can push out. Usually there is one.
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
-/// Certificates that an event names because a search that shows none counts them.
+/// Certificates that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of
+/// more tells of nobody.
 const AUDIT_COUNTED_MAX: u32 = 100;
 
 impl Service {
@@ -210,15 +211,16 @@ impl Service {
         }
     }
 
-    /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier
-    /// goes into the event of the request as if it were shown: the count tells as much of it.
+    /// As [`found`](Self::found). Where the answer shows none of the few that it counts, they go into the event of the request: the count
+    /// tells as much of each, whatever was asked.
     async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
-        let Some(met) = context.met.as_ref().filter(|_| context.names_identifier && query.count == 0) else {
-            return self.found(query).await;
-        };
-        let mut page = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
-        let counted = std::mem::take(&mut page.hits).into_iter().map(|hit| (hit.id, Some(hit.version)));
-        met.add(|named| named.certificates.extend(counted));
+        let Some(met) = &context.met else { return self.found(query).await };
+        let page = self.found(query.clone()).await?;
+        if page.hits.is_empty() && (1..=u64::from(AUDIT_COUNTED_MAX)).contains(&page.total) {
+            let counted = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
+            let counted = counted.hits.into_iter().map(|hit| (hit.id, Some(hit.version)));
+            met.add(|named| named.certificates.extend(counted));
+        }
         Ok(page)
     }
 
