@@ -98,7 +98,7 @@ impl Store {
             lines.push('\n');
             newest.insert(change.id().get(), (change.version().get(), change.facts()));
         }
-        let import = ImportOptions { stop_at_bad: true };
+        let import = ImportOptions { stop_at_bad: true, ..ImportOptions::default() };
         let rulebook = Rulebook::open(engine.clone(), names, false);
         let rulebook = rulebook.expect("the profiles and lists that ship can be used");
         bulk::import(&engine, &rulebook, &mut lines.as_bytes(), import, &mut |event| drop(event))

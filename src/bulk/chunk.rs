@@ -3,16 +3,29 @@
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-use crate::config::limits::BODY_BYTES_MAX;
-
 /// Lines an import stores in one transaction: enough to make the commit cheap, few enough to lose little time when it fails.
 const IMPORT_BATCH_LINES: usize = 4096;
 
 /// Bytes of lines an import reads before it hands them on, so that few large lines do not fill the memory.
 const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// A line holds a resource of the largest allowed size and its entry.
-pub(super) const LINE_BYTES_MAX: usize = BODY_BYTES_MAX + 4096;
+/// Bytes that a line may have beyond twice the largest body: two reasons of 10 000 characters and the narrative that the service writes, each
+/// character of six bytes at most, and the entry around the resource. Twice, because the times of a body are written with milliseconds and
+/// their offset: no version that was made from a body is longer.
+const LINE_ADDED_BYTES: usize = 256 * 1024;
+
+/// Bytes of a line that an import takes, for a service whose bodies have `body_bytes_max`: every version that it stores.
+pub(super) fn line_bytes_max(body_bytes_max: usize) -> usize {
+    2 * body_bytes_max + LINE_ADDED_BYTES
+}
+
+/// Why a line was passed over.
+pub(super) fn too_long(body_bytes_max: usize) -> String {
+    let max = line_bytes_max(body_bytes_max);
+    format!(
+        "the line is longer than {max} bytes; raise server.body_bytes_max ({body_bytes_max}) to what it was where the line comes from"
+    )
+}
 
 /// Some lines that follow each other.
 #[derive(Debug, Default)]
@@ -33,6 +46,7 @@ impl Chunk {
 /// Reads chunks and counts.
 pub(super) struct Chunks<'r> {
     source: &'r mut dyn BufRead,
+    line_bytes_max: usize,
     /// Lines read so far.
     pub lines: u64,
     /// Bytes read so far.
@@ -40,8 +54,9 @@ pub(super) struct Chunks<'r> {
 }
 
 impl<'r> Chunks<'r> {
-    pub(super) fn new(source: &'r mut dyn BufRead) -> Chunks<'r> {
-        Chunks { source, lines: 0, bytes: 0 }
+    /// Passes lines over that are longer than a service with such bodies stores.
+    pub(super) fn new(source: &'r mut dyn BufRead, body_bytes_max: usize) -> Chunks<'r> {
+        Chunks { source, line_bytes_max: line_bytes_max(body_bytes_max), lines: 0, bytes: 0 }
     }
 
     /// The next lines; none at the end.
@@ -58,7 +73,7 @@ impl<'r> Chunks<'r> {
     /// Reads one line; false at the end. A line that is too long is passed over without being held.
     fn line(&mut self, chunk: &mut Chunk) -> io::Result<bool> {
         let start = chunk.bytes.len();
-        let most = LINE_BYTES_MAX as u64 + 1;
+        let most = self.line_bytes_max as u64 + 1;
         let read = self.source.take(most).read_until(b'\n', &mut chunk.bytes)?;
         if read == 0 {
             return Ok(false);
@@ -95,12 +110,15 @@ impl<'r> Chunks<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::limits::BODY_BYTES_MAX;
+
+    const LINE_BYTES_MAX: usize = 2 * BODY_BYTES_MAX + LINE_ADDED_BYTES;
 
     type Read = Vec<(u64, Option<Vec<u8>>)>;
 
     fn read(text: &[u8]) -> (Vec<Read>, u64, u64) {
         let mut source = text;
-        let mut chunks = Chunks::new(&mut source);
+        let mut chunks = Chunks::new(&mut source, BODY_BYTES_MAX);
         let mut read = Vec::new();
         while let Some(chunk) = chunks.next().unwrap() {
             read.push(chunk.lines().map(|(number, line)| (number, line.map(<[u8]>::to_vec))).collect());

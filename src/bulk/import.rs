@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
+use super::chunk::{Chunk, Chunks, too_long};
 use super::entry::{self, ImportLine};
 use super::{BulkEvent, BulkProgress};
+use crate::config::limits::BODY_BYTES_MAX;
 use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
 use certificate::State;
 use certificate::transition::Trigger;
@@ -27,10 +28,18 @@ use fhir::outcome::{Issue, Language, Outcome};
 const IMPORT_THREADS: usize = 2;
 
 /// How to import.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct ImportOptions {
     /// The first bad line ends the run.
     pub stop_at_bad: bool,
+    /// `server.body_bytes_max`: longer lines than it leads to are not taken.
+    pub body_bytes_max: usize,
+}
+
+impl Default for ImportOptions {
+    fn default() -> Self {
+        ImportOptions { stop_at_bad: false, body_bytes_max: BODY_BYTES_MAX }
+    }
 }
 
 /// Pieces that are prepared while the one before them is stored.
@@ -60,7 +69,7 @@ pub fn import(
         begun.map_err(|error| format!("no thread can be started: {error}"))?;
         let (ahead, commits) = (VecDeque::new(), VecDeque::new());
         let mut run = ImportRun { engine, options, report, progress: BulkProgress::default(), ahead, commits };
-        let outcome = run.all(&mut Chunks::new(lines), &hand_out);
+        let outcome = run.all(&mut Chunks::new(lines, options.body_bytes_max), &hand_out);
         // The preparers end when nothing more can come.
         drop(hand_out);
         outcome.map(|()| run.progress)
@@ -99,7 +108,7 @@ impl Preparer<'_> {
         let mut steps = Vec::new();
         let (mut numbers, mut versions) = (Vec::new(), Vec::new());
         for (number, line) in chunk.lines() {
-            let too_long = || format!("the line is longer than {LINE_BYTES_MAX} bytes");
+            let too_long = || too_long(self.options.body_bytes_max);
             let step = match line.ok_or_else(too_long).and_then(|line| self.line(line)) {
                 Ok(ReadyPiece::Version(version)) => {
                     numbers.push(number);

@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
+use super::chunk::{Chunk, Chunks, too_long};
 use super::import::{refused_words, words};
 use super::{BulkEvent, BulkProgress, ImportOptions};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
@@ -42,7 +42,7 @@ pub fn import(
         doubts: 0,
         commits: VecDeque::new(),
     };
-    let mut chunks = Chunks::new(lines);
+    let mut chunks = Chunks::new(lines, options.body_bytes_max);
     let mut read = chunks.next();
     while let Ok(Some(chunk)) = &read {
         run.progress.lines = chunks.lines;
@@ -74,7 +74,7 @@ impl PatientsRun<'_> {
     fn take(&mut self, chunk: &Chunk) -> Result<(), String> {
         let mut writes = Vec::new();
         for (number, line) in chunk.lines() {
-            let too_long = || format!("the line is longer than {LINE_BYTES_MAX} bytes");
+            let too_long = || too_long(self.options.body_bytes_max);
             match line.ok_or_else(too_long).and_then(|line| patient(line, self.systems)) {
                 Ok(write) => writes.push(write),
                 Err(problem) => {

@@ -59,7 +59,7 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<BulkProgres
             let rulebook = super::open::rulebook(config, engine.clone())?;
             let begins = Some("begins".to_owned());
             super::open::tell(config, &engine, AuditAction::BulkImport, "hcert import", begins, None)?;
-            let options = ImportOptions { stop_at_bad };
+            let options = ImportOptions { stop_at_bad, body_bytes_max: config.server.body_bytes_max };
             let done = bulk::import(&engine, &rulebook, &mut lines, options, &mut |event| bar.show(&event));
             let note = Some(bulk::note(&done));
             let change = Some(engine.seq());

@@ -111,7 +111,7 @@ fn import(
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
             let engine = super::open::engine(config, system_clock())?;
-            let options = ImportOptions { stop_at_bad };
+            let options = ImportOptions { stop_at_bad, body_bytes_max: config.server.body_bytes_max };
             let names = super::open::names(config, &config.base_url());
             let tell = |note: String| {
                 let (action, command) = (AuditAction::PatientsImport, "hcert patients import");

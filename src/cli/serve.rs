@@ -225,6 +225,7 @@ async fn serve(
         trail.clone(),
         service.settings().names.clone(),
         recipients,
+        config.server.body_bytes_max,
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;

@@ -44,7 +44,7 @@ pub struct SocketServer {
 
 impl SocketServer {
     /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over. `recipients` are those that the
-    /// server's archives are encrypted to.
+    /// server's archives are encrypted to, `body_bytes_max` the bytes of its largest body.
     pub fn start(
         folder: &Path,
         engine: Arc<Engine>,
@@ -52,6 +52,7 @@ impl SocketServer {
         trail: Arc<AuditTrail>,
         names: Names,
         recipients: Option<Digest>,
+        body_bytes_max: usize,
     ) -> io::Result<SocketServer> {
         let names = Arc::new(names);
         let path = super::path(folder);
@@ -85,7 +86,7 @@ impl SocketServer {
                 let stream = Arc::new(stream);
                 let told = stream.clone();
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    let talk = || talk(&stream, &engine, &rulebook, &trail, (&names, recipients));
+                    let talk = || talk(&stream, &engine, &rulebook, &trail, (&names, recipients, body_bytes_max));
                     // Who the kernel says asks is who the events of the command name.
                     if let Err(error) = SystemUser::of_peer(&stream).and_then(|operator| operator.acting(talk)) {
                         event!(COMMAND_BROKE, error = %error);
@@ -135,7 +136,7 @@ fn talk(
     engine: &Engine,
     rulebook: &Rulebook,
     trail: &AuditTrail,
-    (names, own_recipients): (&Names, Option<Digest>),
+    (names, own_recipients, body_bytes_max): (&Names, Option<Digest>, usize),
 ) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let time = Duration::from_secs(COMMAND_LINE_S);
@@ -148,7 +149,7 @@ fn talk(
     give_way();
     match request {
         CommandRequest::Import { stop_at_bad } => {
-            let options = ImportOptions { stop_at_bad };
+            let options = ImportOptions { stop_at_bad, body_bytes_max };
             report(&mut out, |report| {
                 // One that is cut off has no end to tell.
                 bulk::write_down(trail, AuditAction::BulkImport, "hcert import", Some("begins".to_owned()), None)?;
@@ -159,7 +160,7 @@ fn talk(
             })?;
         }
         CommandRequest::PatientsImport { stop_at_bad } => {
-            let options = ImportOptions { stop_at_bad };
+            let options = ImportOptions { stop_at_bad, body_bytes_max };
             report(&mut out, |report| {
                 // As an import of certificates.
                 let begins = Some("begins".to_owned());

@@ -173,3 +173,28 @@ async fn the_body_is_judged_before_the_state_and_after_the_address() {
     server.delete(&draft).await.expect(204);
     server.post(&format!("{draft}/$suspend"), Body::reason(" ")).await.refused(410, &["HCERT-135"]);
 }
+
+/// What was seen: a certificate of the largest size was suspended and cancelled, and an import of its export took its first version alone:
+/// there it was valid. Of a service that takes larger bodies no large certificate could be imported at all.
+#[tokio::test]
+async fn the_largest_certificate_with_the_longest_reasons_is_imported_as_it_was_exported() {
+    for body_bytes_max in [1024 * 1024, 2 * 1024 * 1024, 4 * 1024 * 1024] {
+        let set = |config: &mut hcert::config::Config| config.server.body_bytes_max = body_bytes_max;
+        let server = Server::with(crate::server::START, set).await;
+        // A text has a mebibyte at most.
+        let pieces: Vec<Value> = (0..4)
+            .map(|_| json!({"url": "https://example.ee/a", "valueString": "x".repeat(body_bytes_max / 4 - 3_000)}))
+            .collect();
+        let body = Vec::from(Body::completed().without("/text").with("/extension", json!(pieces)));
+        assert!((body_bytes_max - 12_000..=body_bytes_max).contains(&body.len()), "{}", body.len());
+        let certificate = server.create(body).await;
+        for operation in ["$suspend", "$cancel"] {
+            server.post(&format!("{certificate}/{operation}"), Body::reason(&"&".repeat(10_000))).await.expect(200);
+        }
+        let exported = server.export();
+        let other = Server::with(crate::server::START, set).await;
+        assert_eq!(other.import_lines(&exported).await, 3);
+        assert_eq!(other.get(&certificate).await.expect(200).body, server.get(&certificate).await.expect(200).body);
+        assert_eq!(other.export(), exported);
+    }
+}

@@ -222,9 +222,9 @@ impl Server {
     /// Takes versions in as `hcert import` does, one a line, and tells how many were stored.
     pub(crate) async fn import_lines(&self, lines: &str) -> u64 {
         let (engine, rulebook) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook));
-        let lines = self.names.sent_text(lines);
+        let (lines, body_bytes_max) = (self.names.sent_text(lines), self.http.settings().body_bytes_max);
         let done = tokio::task::spawn_blocking(move || {
-            let options = ImportOptions { stop_at_bad: true };
+            let options = ImportOptions { stop_at_bad: true, body_bytes_max };
             bulk::import(&engine, &rulebook, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
         done.await.expect("no panic").expect("an import that works").stored
@@ -243,7 +243,7 @@ impl Server {
         let (engine, rulebook, lines) =
             (Arc::clone(&self.engine), Arc::clone(&self.rulebook), self.names.sent_text(lines));
         let done = tokio::task::spawn_blocking(move || {
-            let options = ImportOptions { stop_at_bad: true };
+            let options = ImportOptions { stop_at_bad: true, ..ImportOptions::default() };
             let systems = &rulebook.names().identifiers;
             bulk::import_patients(&engine, systems, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
