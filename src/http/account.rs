@@ -6,9 +6,10 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
 use super::handed_on::{CLIENT, ISSUE, USERID};
+use super::header::{self, IF_NONE_EXIST};
 use super::sender::Dropped;
 use crate::interaction::Instance;
-use crate::interaction::context::{AuditEvent, From, HeaderText, Identity, Method, RequestContext};
+use crate::interaction::context::{AuditAction, AuditEvent, From, HeaderText, Identity, Method, RequestContext};
 
 /// Where a request comes from: `client` is the address that the log shows too. What X-Road's headers say is claimed; one with control
 /// characters, which is refused, is left out.
@@ -31,14 +32,14 @@ pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValu
     from
 }
 
-/// Notes the parameters of a request: those of its query, and those of its form. A search's say whom it was about, also when nothing was
-/// found.
+/// Notes the parameters of a request: those of its query, those of its form, and those of the condition of a create. A search's say whom it
+/// was about, also when nothing was found.
 pub fn note_parameters(event: &mut AuditEvent, parts: &Parts, form: Option<String>) {
     let query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
-    event.query = match (query, form) {
-        (Some(query), Some(form)) => Some(query + "&" + &form),
-        (query, form) => query.or(form),
-    };
+    let is_create = event.action == AuditAction::CompositionCreate;
+    let condition = is_create.then(|| header::joined(&parts.headers, &IF_NONE_EXIST).ok()).flatten();
+    let condition = condition.filter(|condition| !condition.is_empty());
+    event.query = [query, form, condition].into_iter().flatten().reduce(|before, more| before + "&" + &more);
 }
 
 /// Notes what a path names that leads nowhere.

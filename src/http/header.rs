@@ -5,6 +5,9 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use fhir::outcome::{Hcert, Issue};
 
+/// The condition of a create. FHIR R5 `http.html#ccreate`.
+pub(super) const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
+
 /// All values of a header in one list, as RFC 9110 (5.3) reads several headers of one name.
 ///
 /// # Errors

@@ -10,12 +10,11 @@ use super::query::Pair;
 use super::settings::HttpSettings;
 use super::wanted::AnswerForm;
 use super::{condition, handed_on, header, media, proxy, query, x_road};
-use crate::interaction::context::Actor;
+use crate::interaction::context::{Actor, IfNoneExist};
 use crate::interaction::table::InteractionRow;
 use crate::interaction::{BodyContent, Prefer, RequestContext, Return};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Checks what the headers say of the body before any of it is read: 417, 411, 415, 413, in this order.
@@ -103,16 +102,18 @@ fn kept<T: Default>(read: Result<T, Issue>, issues: &mut Vec<Issue>) -> T {
     })
 }
 
-fn if_none_exist(headers: &HeaderMap) -> Result<Option<Vec<query::Pair>>, Issue> {
-    if headers.get_all(IF_NONE_EXIST).iter().count() > 1 {
-        return Err(header::wrong(&IF_NONE_EXIST, &header::joined(headers, &IF_NONE_EXIST)?));
+fn if_none_exist(headers: &HeaderMap) -> Result<Option<IfNoneExist>, Issue> {
+    if headers.get_all(header::IF_NONE_EXIST).iter().count() > 1 {
+        return Err(header::wrong(&header::IF_NONE_EXIST, &header::joined(headers, &header::IF_NONE_EXIST)?));
     }
-    if !headers.contains_key(IF_NONE_EXIST) {
+    if !headers.contains_key(header::IF_NONE_EXIST) {
         return Ok(None);
     }
-    let text = header::joined(headers, &IF_NONE_EXIST)?;
-    let pairs = query::pairs(text.strip_prefix('?').unwrap_or(&text));
-    pairs.map(Some).map_err(|_| header::wrong(&IF_NONE_EXIST, &text))
+    let text = header::joined(headers, &header::IF_NONE_EXIST)?;
+    match query::pairs(text.strip_prefix('?').unwrap_or(&text)) {
+        Ok(pairs) => Ok(Some(IfNoneExist { text, pairs })),
+        Err(_) => Err(header::wrong(&header::IF_NONE_EXIST, &text)),
+    }
 }
 
 /// Reads `Prefer`. What it does not know is ignored, and of a preference given twice the first counts (RFC 7240, 2).

@@ -78,7 +78,7 @@ pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
 /// What a path that leads nowhere names all the same: the resource type and the id that it begins with.
 pub fn named(base_path: &str, path: &str) -> Option<(String, Instance)> {
     let path = below(base_path, path)?;
-    let mut segments = path.split('/');
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
     let (kind, id) = (segments.next()?, segments.next()?);
     Some((kind.to_owned(), PathId::of(id, Id::parse)?))
 }

@@ -329,6 +329,15 @@ pub fn event(change: &CommittedChange) -> Option<AuditEvent> {
         status,
     };
     let mut event = AuditEvent::of_change(facts, caller, from, method, who.trace.clone().unwrap_or_default());
+    event.query = more.condition;
+    if let Some(identifier) = more.condition_identifier {
+        let certificates = more.condition_certificates.as_deref().unwrap_or_default().split(' ');
+        let certificates = certificates.filter_map(|text| text.split_once('/'));
+        let certificates =
+            certificates.filter_map(|(id, version)| Some((Id::parse(id)?, Some(Version::parse(version)?))));
+        let certificates = certificates.collect();
+        event.name(NamedKeys { identifiers: vec![identifier], certificates, ..NamedKeys::default() });
+    }
     if let Some(before) = &change.moved_from {
         // The version that the event shows is about somebody else, so their identifiers stand in the event itself.
         let mut named = NamedKeys::default();

@@ -25,8 +25,7 @@ pub struct RequestContext {
     pub if_none_match: Option<Precondition>,
     /// `If-Modified-Since`, seconds since 1970 UTC.
     pub if_modified_since: Option<i64>,
-    /// `If-None-Exist`, decoded.
-    pub if_none_exist: Option<Vec<(String, String)>>,
+    pub if_none_exist: Option<IfNoneExist>,
     /// `_elements` and `_summary`.
     pub subset: Subset,
     /// Name and value pairs of the query string and, for `_search`, of the form, in order, decoded, as sent.
@@ -46,6 +45,15 @@ pub struct RequestContext {
     pub met: Option<NamedCollector>,
     /// The parameters name somebody, or a certificate, by an identifier.
     pub names_identifier: bool,
+}
+
+/// `If-None-Exist`: what must not be there for a create to be made.
+#[derive(Clone, Debug)]
+pub struct IfNoneExist {
+    /// As it was sent.
+    pub text: String,
+    /// Name and value pairs, decoded.
+    pub pairs: Vec<(String, String)>,
 }
 
 /// Headers that concern the registry.

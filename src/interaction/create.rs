@@ -5,11 +5,11 @@ use super::prepare::{PreparedCertificate, UpdateBase, sound};
 use super::service::Service;
 use super::{Answer, ShownVersions, update};
 use crate::access::rights::May;
+use crate::audit;
 use crate::registry::LookupPurpose;
 use certificate::search::Hit;
 use certificate::search::filter::Filter;
 use certificate::search::parameter::Field;
-use certificate::search::term::Term;
 use certificate::search::value::SearchToken;
 use certificate::transition::Trigger;
 use engine::{VersionContent, Write};
@@ -18,29 +18,8 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Service {
     pub(super) async fn create(&self, context: &RequestContext, body: &[u8]) -> Result<Answer, Outcome> {
-        let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
-        let created = self.created(context, body, if_none_exist).await;
-        if created.is_err() {
-            Box::pin(self.meet_condition(context)).await;
-        }
-        created
-    }
-
-    /// Notes the certificates that `If-None-Exist` names. A refusal may tell of them; every other answer shows the one.
-    pub(super) async fn meet_condition(&self, context: &RequestContext) {
-        if context.met.is_some()
-            && let Some(Ok(term)) = context.if_none_exist.as_deref().map(identifier_term)
-        {
-            self.meet_certificates(context, Filter::Term(term)).await;
-        }
-    }
-
-    async fn created(
-        &self,
-        context: &RequestContext,
-        body: &[u8],
-        if_none_exist: Option<Term>,
-    ) -> Result<Answer, Outcome> {
+        let if_none_exist = context.if_none_exist.as_ref().map(|asked| identifier_asked(&asked.pairs)).transpose()?;
+        let if_none_exist = if_none_exist.map(|token| token.term(Field::Identifier));
         let standard = self.rulebook().now();
         let ReadJson { mut value, problems, source } = json::parse_with_problems(body)?;
         let sound = sound(&mut value, source, problems, UpdateBase::default(), &standard, &context.base_url);
@@ -84,16 +63,32 @@ impl Service {
             ..Answer::default()
         })
     }
+
+    /// Names what `If-None-Exist` asks for and the certificates that have it, also those hidden from who asks: any answer tells something of
+    /// them. The create that it leads to keeps both, as its event is made of what it keeps.
+    pub(super) async fn meet_condition(&self, context: &mut RequestContext) {
+        let (Some(met), Some(asked)) = (&context.met, &context.if_none_exist) else { return };
+        met.add(|named| self.reader().condition(&asked.pairs, named));
+        let Ok(token) = identifier_asked(&asked.pairs) else { return };
+        let certificates = self.meet_certificates(met, Filter::Term(token.term(Field::Identifier))).await;
+        let certificates: Vec<String> = certificates.iter().map(|hit| format!("{}/{}", hit.id, hit.version)).collect();
+        let more = context.who.particulars.get_or_insert_default();
+        more.condition = Some(asked.text.clone());
+        if let SearchToken::SystemCode(system, value) = token {
+            more.condition_identifier = Some(audit::identifier(Some(&system), &value));
+        }
+        more.condition_certificates = Some(certificates.join(" ")).filter(|ids| !ids.is_empty());
+    }
 }
 
 /// `If-None-Exist` takes `identifier=system|value` and nothing else. Contract 2.5.
-fn identifier_term(pairs: &[(String, String)]) -> Result<Term, Outcome> {
+fn identifier_asked(pairs: &[(String, String)]) -> Result<SearchToken, Outcome> {
     let token = match pairs {
         [(name, value)] if name == "identifier" => SearchToken::parse(value),
         _ => None,
     };
     match token {
-        Some(token @ SearchToken::SystemCode(..)) => Ok(token.term(Field::Identifier)),
+        Some(token @ SearchToken::SystemCode(..)) => Ok(token),
         _ => {
             let shown = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
             Err(Issue::new(Hcert::HeaderWrong)

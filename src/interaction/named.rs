@@ -3,6 +3,7 @@
 //! It reads what the parser of each interaction reads too, but refuses nothing: the event of a refused request names whom it was about.
 
 use std::collections::{HashMap, HashSet};
+use std::iter;
 use std::sync::Arc;
 
 use super::audit_event;
@@ -42,7 +43,10 @@ impl NameReader<'_> {
     /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
     pub(super) fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut NamedKeys) {
         match interaction.kind() {
-            InteractionKind::Search => self.of_table(PARAMETERS, parameters, named),
+            // A history takes none of these, and says whom it was about all the same when it is refused.
+            InteractionKind::Search | InteractionKind::HistoryInstance | InteractionKind::HistoryType => {
+                self.of_table(PARAMETERS, parameters, named);
+            }
             InteractionKind::AuditSearch => self.of_table(audit_event::PARAMETERS, parameters, named),
             // The registry reads its own parameters. These two name patients in every registry.
             InteractionKind::PatientSearch => {
@@ -116,25 +120,44 @@ impl NameReader<'_> {
         }
     }
 
-    /// Adds whom a body names: the subject, the author's person and institution, and the employer of a certificate, also of one that is
-    /// the resource of a Parameters resource. What is no JSON names nobody.
-    pub(super) fn body(&self, body: &[u8], named: &mut NamedKeys) {
-        let Ok(read) = json::parse_with_problems(body) else { return };
-        self.certificate(&read.value, named);
-        for resource in several(&read.value, "parameter").filter_map(|parameter| parameter.get("resource")) {
-            self.certificate(resource, named);
-        }
+    /// Adds whom a body names: the subject, the author's person and institution, the employer and the numbers of a certificate, also of one
+    /// that is the resource of a Parameters resource. What is no JSON names nobody. The numbers come back, to be looked for:
+    /// [`AUDIT_NAMED_BY_BODY_MAX`] at most.
+    pub(super) fn body(&self, body: &[u8], named: &mut NamedKeys) -> Vec<SearchToken> {
+        let Ok(read) = json::parse_with_problems(body) else { return Vec::new() };
+        let resources = several(&read.value, "parameter").filter_map(|parameter| parameter.get("resource"));
+        let all = iter::once(&read.value).chain(resources);
+        // Whom the later ones name is named however many numbers stand before.
+        let mut numbers: Vec<SearchToken> = all.flat_map(|resource| self.certificate(resource, named)).collect();
+        numbers.truncate(AUDIT_NAMED_BY_BODY_MAX);
+        numbers
     }
 
-    fn certificate(&self, certificate: &Json, named: &mut NamedKeys) {
+    fn certificate(&self, certificate: &Json, named: &mut NamedKeys) -> Vec<SearchToken> {
         several(certificate, "subject").for_each(|subject| self.reference(subject, named));
-        for role in several(certificate, "contained") {
-            if role.text("resourceType") == Some("PractitionerRole") {
-                let parties = [role.get("practitioner"), role.get("organization")];
-                parties.into_iter().flatten().for_each(|party| self.reference(party, named));
+        for contained in several(certificate, "contained") {
+            match contained.text("resourceType") {
+                Some("PractitionerRole") => {
+                    let parties = [contained.get("practitioner"), contained.get("organization")];
+                    parties.into_iter().flatten().for_each(|party| self.reference(party, named));
+                }
+                // No registry knows one, so a certificate about it is refused.
+                Some("Patient") => drop(self.identifiers(contained, named)),
+                _ => {}
             }
         }
         self.employers(certificate, named);
+        self.identifiers(certificate, named)
+    }
+
+    fn identifiers(&self, resource: &Json, named: &mut NamedKeys) -> Vec<SearchToken> {
+        let said = several(resource, "identifier");
+        let tokens =
+            said.filter_map(|said| Some((said.text("system")?, said.text("value")?))).map(|(system, value)| {
+                self.identifier(Some(system), value, named);
+                SearchToken::SystemCode(system.to_owned(), value.to_owned())
+            });
+        tokens.collect()
     }
 
     fn reference(&self, reference: &Json, named: &mut NamedKeys) {
@@ -473,6 +496,14 @@ mod tests {
         assert_eq!(named.patients, ["200"]);
         assert_eq!(named.identifiers, ["https://fhir.ee/sid/pid/est/ni|38001085718"]);
         assert_eq!(named.organizations, ["90006399", "16978044"]);
-        reader.body(b"{", &mut named);
+        assert!(reader.body(b"{", &mut named).is_empty());
+        // However many numbers stand before it.
+        let number = r#"{"system":"s","value":"1"}"#;
+        let numbered = format!(r#"{{"resource":{{"identifier":[{}]}}}}"#, vec![number; 300].join(","));
+        let body = format!(
+            r#"{{"parameter":[{numbered},{numbered},{{"resource":{{"subject":{{"reference":"Patient/203"}}}}}}]}}"#
+        );
+        assert_eq!(reader.body(body.as_bytes(), &mut named).len(), AUDIT_NAMED_BY_BODY_MAX);
+        assert_eq!(named.patients, ["200", "203"]);
     }
 }

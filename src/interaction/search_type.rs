@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Answer;
-use super::context::{RequestContext, Subset};
+use super::context::{NamedCollector, RequestContext, Subset};
 use super::held::CallerGrants;
 use super::page::{self, PageKind};
 use super::rights::{not_permitted, outside};
@@ -17,9 +17,10 @@ use crate::access::rights::May;
 use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
+use certificate::search::parameter::Field;
 use certificate::search::query::{CompositionSearch, PatientIds};
 use certificate::search::request::base;
-use certificate::search::{EngineQuery, SearchPage, Sort, SortKey, query};
+use certificate::search::{EngineQuery, Hit, SearchPage, Sort, SortKey, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 /// Certificates that an event names because they have a number or declaration that the request names: of each value the oldest, which no
@@ -195,20 +196,30 @@ impl Service {
             let alone = CompositionSearch::parse(std::slice::from_ref(sent), &settings);
             alone.map(|search| search.named()).unwrap_or_default()
         });
+        let Some(met) = &context.met else { return };
         for value in named.take(SEARCH_VALUES_MAX).collect::<Vec<_>>() {
-            self.meet_certificates(context, value).await;
+            self.meet_certificates(met, value).await;
+        }
+    }
+
+    /// Adds whom the body of a request names to its event, and the certificates that have a number in it.
+    pub(super) async fn meet_body(&self, met: &NamedCollector, body: &[u8]) {
+        let mut numbers = Vec::new();
+        met.add(|named| numbers = self.reader().body(body, named));
+        for number in numbers {
+            self.meet_certificates(met, Filter::Term(number.term(Field::Identifier))).await;
         }
     }
 
     /// Adds the oldest certificates that a request names by an identifier to its event: an answer tells of them whether it shows them,
-    /// counts them or finds none that meets the rest of what was asked.
-    pub(super) async fn meet_certificates(&self, context: &RequestContext, filter: Filter) {
+    /// counts them or finds none that meets the rest of what was asked. They come back.
+    pub(super) async fn meet_certificates(&self, met: &NamedCollector, filter: Filter) -> Vec<Hit> {
         let oldest = Sort { key: SortKey::Id, descending: false };
         let query = EngineQuery { filter, sort: vec![oldest], page: 1, count: AUDIT_NAMED_BY_VALUE_MAX };
         // What cannot be searched now is refused by the search itself.
-        if let Ok(page) = self.found(query).await {
-            context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
-        }
+        let Ok(page) = self.found(query).await else { return Vec::new() };
+        met.add(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
+        page.hits
     }
 
     /// As [`found`](Self::found). Where the answer shows none of the few that it counts, they go into the event of the request: the count

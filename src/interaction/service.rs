@@ -153,23 +153,14 @@ impl Service {
     ) -> Result<Answer, Outcome> {
         // What only reads may be given up on its way; of a change the body is read again only where it made none, since the event of a
         // change names whom it is about.
-        let met = context.met.clone();
-        let names_by_body = interaction.row.names && !body.is_empty();
+        let met = context.met.clone().filter(|_| interaction.row.names && !body.is_empty());
         let may_change = interaction.may_change();
-        let note = || {
-            if let Some(met) = met.as_ref().filter(|_| names_by_body) {
-                met.add(|named| self.reader().body(&body, named));
-            }
-        };
-        if let (Some(met), Some(condition)) = (&met, &context.if_none_exist) {
-            met.add(|named| self.reader().condition(condition, named));
-        }
-        if !may_change {
-            note();
+        if let Some(met) = met.as_ref().filter(|_| !may_change) {
+            Box::pin(self.meet_body(met, &body)).await;
         }
         let done = self.done(interaction, context, &body).await;
-        if may_change && !matches!(&done, Ok(answer) if answer.witnessed) {
-            note();
+        if let Some(met) = met.filter(|_| may_change && !matches!(&done, Ok(answer) if answer.witnessed)) {
+            Box::pin(self.meet_body(&met, &body)).await;
         }
         if let Err(outcome) = &done
             && outcome.leading() == Hcert::StoreDamaged
@@ -185,15 +176,15 @@ impl Service {
         mut context: RequestContext,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        if interaction.row.kind == InteractionKind::Search && context.names_identifier {
+        let takes_search = [InteractionKind::Search, InteractionKind::HistoryInstance, InteractionKind::HistoryType];
+        if takes_search.contains(&interaction.row.kind) && context.names_identifier {
             Box::pin(self.meet_named(&context)).await;
         }
+        if interaction.row.kind == InteractionKind::Create && context.if_none_exist.is_some() {
+            Box::pin(self.meet_condition(&mut context)).await;
+        }
         if context.identity.is_some() {
-            let admitted = Box::pin(self.admit(&interaction, &mut context)).await;
-            if admitted.is_err() && interaction.row.kind == InteractionKind::Create {
-                Box::pin(self.meet_condition(&context)).await;
-            }
-            admitted?;
+            Box::pin(self.admit(&interaction, &mut context)).await?;
         }
         if interaction.may_change() {
             self.check_trail()?;

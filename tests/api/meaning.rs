@@ -568,3 +568,63 @@ async fn a_search_that_shows_none_names_the_few_certificates_that_it_counts() {
     }
 }
 
+/// What was seen: the parameters of a history that takes none of them, a patient within a body, a number in one and a path with a slash too
+/// many were refused, or judged, and the event named nobody.
+#[tokio::test]
+async fn what_is_refused_or_only_judged_names_whom_it_meant_wherever_that_stands() {
+    let server = Server::start().await;
+    let certificate = server.create(draft().number("N-1")).await;
+    let other = server.create(Body::draft().number("N-2")).await;
+    let body = |body: Body| Some(Vec::from(body));
+    let numbered = || Body::draft().number("N-1");
+    let patient = json!({"resourceType": "Patient", "id": "p", "identifier": [{"system": SYSTEM, "value": CODE}]});
+    let contained = Body::draft().with("/subject/0", json!({"reference": "#p"}));
+    let contained = contained.with("/contained", json!([Body::draft().json()["contained"][0], patient]));
+    for (method, path, body, status) in [
+        ("GET", "Composition/_history?subject=Patient/201", None, 400),
+        ("GET", &format!("{other}/_history?subject=Patient/201"), None, 400),
+        ("GET", "Composition/_history?identifier=N-1", None, 400),
+        ("POST", "Composition", body(contained.clone()), 422),
+        ("POST", "Composition/$validate", body(contained), 200),
+        ("POST", "Composition", body(numbered().status("cancelled")), 422),
+        ("PUT", &other, body(numbered().status("cancelled")), 422),
+        ("POST", "Composition/$validate", body(numbered()), 200),
+        ("GET", &certificate.replace('/', "//"), None, 404),
+    ] {
+        let asked = server.ask(method, path);
+        let asked = if let Some(body) = body { asked.body(body) } else { asked };
+        asked.await.expect(status);
+        let (_, by_id, by_code) = is_found(&server);
+        assert!(by_code && by_id, "{method} {path}: {by_id} {by_code}");
+    }
+}
+
+/// What was seen: an `If-None-Exist` that fits a certificate which the caller may not see creates another one, and the event of the create
+/// knew nothing of the number.
+#[tokio::test]
+async fn a_create_under_a_condition_names_the_certificates_of_its_number_and_keeps_the_condition() {
+    let server = Server::start().await;
+    let system = "https://fhir.ee/hcert/health-certificate-number";
+    let numbered = Body::completed().number("N-1").with("/subject/0", json!({"reference": "Patient/201"}));
+    let hidden = server.create(numbered.with("/identifier/0/system", json!(system))).await;
+    let closed =
+        json!({"resourceType": "Parameters", "parameter": [{"name": "doctor", "valueString": "closed"}]}).to_string();
+    server.post(&format!("{hidden}/$set-consent"), closed).await.expect(200);
+    let condition = format!("identifier={system}%7CN-1");
+    let doctor = server.token("doctor", json!({})).await;
+    let author = server.token_of("49403136515", "doctor", json!({})).await;
+    let nobody = server.token("nobody", json!({})).await;
+    for (token, status) in [(&doctor, 201), (&author, 200), (&nobody, 403)] {
+        let asked = server.post("Composition", Body::completed().number("N-2")).header("Authorization", token);
+        asked.header("If-None-Exist", &condition).await.expect(status);
+        let event = server.events().pop().expect("an event");
+        assert_eq!((event.action, event.status), (AuditAction::CompositionCreate, status));
+        assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{status}");
+        assert!(event.entities.iter().any(|(id, _)| id.get() == 1), "{status}");
+        assert_eq!(event.query, Some(server.names.sent_text(&condition)), "{status}");
+        assert!(event.identifiers.contains(&server.names.sent_text(&format!("{system}|N-1"))), "{status}");
+    }
+    // What is created is shown first.
+    let of_create = server.events().into_iter().find(|event| event.status == 201 && event.query.is_some());
+    assert_eq!(of_create.expect("its event").entities.first().map(|(id, _)| id.get()), Some(2));
+}

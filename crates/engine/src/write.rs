@@ -135,6 +135,12 @@ pub struct Particulars {
     pub x_road_dropped: Option<String>,
     /// The caller's software, as the token names it.
     pub application: Option<String>,
+    /// `If-None-Exist`, as it was sent.
+    pub condition: Option<String>,
+    /// What that asks for, decoded: `system|value`.
+    pub condition_identifier: Option<String>,
+    /// Certificates that had it, id and version each (`3/1`), separated by spaces; also those that were hidden from who acts.
+    pub condition_certificates: Option<String>,
 }
 
 /// An acknowledged change: durable, and seen by every search from now on.

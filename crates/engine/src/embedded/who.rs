@@ -25,6 +25,9 @@ pub fn encode(who: &Actor, out: &mut Vec<u8>) {
             (FieldTag::XRoadUserid, &more.x_road_userid),
             (FieldTag::XRoadDropped, &more.x_road_dropped),
             (FieldTag::Application, &more.application),
+            (FieldTag::Condition, &more.condition),
+            (FieldTag::ConditionIdentifier, &more.condition_identifier),
+            (FieldTag::ConditionCertificates, &more.condition_certificates),
         ]
     });
     for (tag, value) in parts.into_iter().chain(more) {
@@ -54,6 +57,9 @@ pub fn decode(fields: RecordFields) -> Result<Actor, StoreError> {
         x_road_userid: text(FieldTag::XRoadUserid)?,
         x_road_dropped: text(FieldTag::XRoadDropped)?,
         application: text(FieldTag::Application)?,
+        condition: text(FieldTag::Condition)?,
+        condition_identifier: text(FieldTag::ConditionIdentifier)?,
+        condition_certificates: text(FieldTag::ConditionCertificates)?,
     };
     Ok(Actor {
         person: text(FieldTag::Person)?,
@@ -83,6 +89,9 @@ mod tests {
             x_road_userid: known("EE37605030299"),
             x_road_dropped: known("x-road-id"),
             application: known("a"),
+            condition: known("identifier=s%7CN-1"),
+            condition_identifier: known("s|N-1"),
+            condition_certificates: known("3/1 5/2"),
         };
         let whole = Actor {
             person: known("37605030299"),

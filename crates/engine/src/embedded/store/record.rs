@@ -66,6 +66,12 @@ pub enum FieldTag {
     FamilyName = 16,
     /// Names of the headers of X-Road that were dropped.
     XRoadDropped = 17,
+    /// `If-None-Exist`, as it was sent.
+    Condition = 18,
+    /// What that asks for, decoded: `system|value`.
+    ConditionIdentifier = 19,
+    /// Certificates that had it, id and version each (`3/1`), separated by spaces.
+    ConditionCertificates = 20,
 }
 
 /// A record as it lies in the store.
