@@ -391,7 +391,7 @@ fn the_keys_of_tokens_hold_up_a_service_that_needs_them() {
         (&stale, HealthStatus::Degraded, "for a long time"),
         (&old, HealthStatus::Down, "jwks_age_max_s"),
         (&never, HealthStatus::Down, "connection refused"),
-        (&empty, HealthStatus::Down, "is empty"),
+        (&empty, HealthStatus::Down, "has no key for RS256"),
     ] {
         let part = tokens::part(Some(set), true, None);
         assert!(part.status == status && part.words.contains(words), "{part:?}");

@@ -13,10 +13,11 @@ use fhir::json::Json;
 /// Keys of a set that are looked at.
 pub(super) const JWKS_KEYS_MAX: usize = 64;
 
-/// Reads the keys that can verify a token. Keys of other kinds, uses, algorithms and sizes are passed over.
+/// Reads the keys that can verify a token. Keys of other kinds, uses, algorithms and sizes are passed over; where none is left, the issuer
+/// has taken back all that verified tokens before (Decision 298).
 ///
 /// # Errors
-/// It is no JWK set, has too many keys, one `kid` twice, or none that can be used.
+/// It is no JWK set, has too many keys, or one `kid` twice.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<VerificationKey>, String> {
     let set = object(bytes).map_err(|_| "it is no JSON object, or has a member twice".to_owned())?;
     let listed = set.get("keys").and_then(Json::as_array).ok_or("it is no JWK set: there is no list 'keys'")?;
@@ -28,10 +29,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<VerificationKey>, String> {
         if key.kid.is_some() && keys[..at].iter().any(|before| before.kid == key.kid) {
             return Err("two of its keys have the same kid".to_owned());
         }
-    }
-    // A set without any key is how an issuer takes all of them back; one with keys for others is a mistake.
-    if keys.is_empty() && !listed.is_empty() {
-        return Err("it has no key to verify RS256 (2048 bits or more) or ES256".to_owned());
     }
     Ok(keys)
 }
@@ -63,9 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_without_keys_takes_all_back_and_one_with_other_keys_is_a_mistake() {
-        assert!(read(br#"{"keys":[]}"#).is_ok_and(|keys| keys.is_empty()));
-        assert!(read(br#"{"keys":[{"kty":"oct","k":"AA"}]}"#).is_err());
+    fn a_set_without_keys_that_can_be_used_takes_all_back() {
+        for set in [&br#"{"keys":[]}"#[..], br#"{"keys":[{"kty":"oct","k":"AA"}]}"#] {
+            assert!(read(set).is_ok_and(|keys| keys.is_empty()));
+        }
         assert!(read(b"{}").is_err());
     }
 }

@@ -84,7 +84,9 @@ impl Ring {
         }
         Err(match (&keys.problem, keys.read) {
             (Some(problem), _) => problem.clone(),
-            (None, Some(_)) if keys.all.is_empty() => "the set is empty".to_owned(),
+            (None, Some(_)) if keys.all.is_empty() => {
+                "the set has no key for RS256 (2048 bits or more) or ES256".to_owned()
+            }
             (None, Some(_)) => "they are too old".to_owned(),
             (None, None) => "they were not asked for yet".to_owned(),
         })

@@ -577,19 +577,23 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
 }
 
 /// Contract of `access.token.jwks`: without a key it is no fault of the token.
+///
+/// What was seen: an issuer that answered a stolen key with a set of Ed25519 keys alone was not believed for a day.
 #[tokio::test]
-async fn an_empty_set_of_keys_is_none_and_a_token_that_was_verified_before_counts_no_more() {
-    let door = Door::new();
-    let token = with(json!({}));
-    door.ask(&token).await.unwrap();
-    fs::write(door.keys(), set(&[])).unwrap();
-    door.tokens.ring.as_ref().unwrap().ask_again().await;
-    assert_eq!(door.tokens.known(&format!("Bearer {token}")), None);
-    assert!(
-        matches!(door.refusal(&token).await, RefusedToken::KeysUnavailable(problem) if problem == "the set is empty")
-    );
-    fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
-    door.ask(&token).await.unwrap();
+async fn a_set_without_usable_keys_is_none_and_a_token_that_was_verified_before_counts_no_more() {
+    let other = json!({"kty": "OKP", "crv": "Ed25519", "kid": "b", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    for keys in [&[][..], &[other]] {
+        let door = Door::new();
+        let token = with(json!({}));
+        door.ask(&token).await.unwrap();
+        fs::write(door.keys(), set(keys)).unwrap();
+        door.tokens.ring.as_ref().unwrap().ask_again().await;
+        assert_eq!(door.tokens.known(&format!("Bearer {token}")), None);
+        let none = "the set has no key for RS256 (2048 bits or more) or ES256";
+        assert!(matches!(door.refusal(&token).await, RefusedToken::KeysUnavailable(problem) if problem == none));
+        fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
+        door.ask(&token).await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -765,7 +769,7 @@ fn a_set_of_keys_is_read_with_care() {
         json!("key"),
     ] {
         assert_eq!(read(&[skipped.clone(), right.clone()]), Ok(1), "{skipped}");
-        assert!(read(std::slice::from_ref(&skipped)).is_err(), "{skipped}");
+        assert_eq!(read(std::slice::from_ref(&skipped)), Ok(0), "{skipped}");
     }
     assert_eq!(read(&[right.clone(), changed("key_ops", json!(["verify"]))]), Ok(2));
     assert!(read(&[right.clone(), right.clone()]).unwrap_err().contains("same kid"));

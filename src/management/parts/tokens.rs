@@ -53,7 +53,10 @@ fn of_issuer(set: &KeySet, needs: bool) -> HealthPart {
         Some(age) if age > set.age_max => {
             Some(format!("The issuer's keys are older than access.token.jwks_age_max_s and not trusted{because}."))
         }
-        Some(_) if set.keys == 0 => Some("The issuer's key set (access.token.jwks) is empty.".to_owned()),
+        Some(_) if set.keys == 0 => {
+            let words = "The issuer's key set (access.token.jwks) has no key for RS256 (2048 bits or more) or ES256.";
+            Some(words.to_owned())
+        }
         Some(_) => None,
     };
     let late = |age| age > set.refresh * JWKS_REFRESHES_LATE;
@@ -63,7 +66,8 @@ fn of_issuer(set: &KeySet, needs: bool) -> HealthPart {
             format!("{words} No token of the issuer is accepted."),
         ),
         (None, Some(_)) => {
-            let words = "The issuer's keys cannot be read again; the last ones are used until they are too old";
+            let words =
+                "The issuer's key set cannot be read or used; the keys known last are used until they are too old";
             (HealthStatus::Degraded, format!("{words}{because}."))
         }
         (None, None) if set.age.is_some_and(late) => {
