@@ -14,7 +14,7 @@ use fhir::json::Json;
 pub(super) const JWKS_KEYS_MAX: usize = 64;
 
 /// Reads the keys that can verify a token. Keys of other kinds, uses, algorithms and sizes are passed over; where none is left, the issuer
-/// has taken back all that verified tokens before (Decision 298).
+/// has taken back all that verified tokens before (Decision 308).
 ///
 /// # Errors
 /// It is no JWK set, has too many keys, or one `kid` twice.
