@@ -1,6 +1,6 @@
 //! `/AuditEvent`: who saw and did what. Contract 7.8.
 //!
-//! A search goes through the trail's indexes on a thread of its own, in a heavy search's turn; files outside of the time asked for are not
+//! A search goes through the trail's indexes on a thread of its own, in a long search's turn; files outside of the time asked for are not
 //! opened. Whether the caller may ask at all is judged in `rights` before (hcert.audit.read).
 
 mod filters;
@@ -29,7 +29,7 @@ impl Service {
             return Err(missing());
         }
         let trail = log.clone();
-        let found = self.heavy(move || find(&log, number)).await??;
+        let found = self.long(move || find(&log, number)).await??;
         if found.is_none() && trail.should_hold(number).map_err(unreadable)? {
             // What cannot be read is not what never was.
             trail.doubt(&format!("event {} cannot be read", number.0));
@@ -61,7 +61,7 @@ impl Service {
         }
         let (count, skipped) = (request.count(), request.skipped());
         let engine = self.engine.clone();
-        let worked = self.heavy(move || {
+        let worked = self.long(move || {
             let mut patients = PatientsOf::new(&engine);
             let mut patient_of = |id, version| patients.of(id, version);
             let rows = skipped..skipped + u64::from(count);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::context::{RequestContext, Subset};
 use super::page::{BundlePage, PageKind};
 use super::service::{Service, unreadable};
-use super::turns::in_turn;
 use super::{Answer, Instance};
 use crate::access::rights::May;
 use certificate::Id;
@@ -39,7 +38,7 @@ impl Service {
         let page = match question.is_long() {
             true => {
                 let engine = self.engine.clone();
-                in_turn(&self.history_turns, move || engine.history(&question)).await?
+                self.long(move || engine.history(&question)).await?
             }
             false => self.engine.history(&question),
         };

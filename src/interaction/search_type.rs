@@ -255,6 +255,17 @@ impl Service {
         in_turn(&self.heavy_turns, work).await
     }
 
+    /// Runs a long search [in its turn](in_turn).
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) async fn long<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Outcome> {
+        in_turn(&self.long_turns, work).await
+    }
+
     /// An OperationOutcome of warnings about a search.
     pub(super) fn warning(&self, context: &RequestContext, warnings: Vec<Issue>) -> Vec<u8> {
         self.warning_and(context, warnings, Vec::new())
@@ -324,7 +335,7 @@ mod tests {
             Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
         service.heavy_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
-        service.history_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
+        service.long_turns = Turns::new(1, Duration::from_millis(20), Hcert::LongSearchesFull);
         service
     }
 
@@ -355,13 +366,13 @@ mod tests {
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Err(Hcert::HeavySearchesFull));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
         assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Ok(200));
-        // Long histories wait for each other, and for no search.
-        let history = service.history_turns.take().await.unwrap();
-        assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Err(Hcert::HeavySearchesFull));
-        drop(history);
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Capabilities)).await, Ok(200));
         drop(before);
+        // Long searches wait for each other, and heavy ones for none of them.
+        let _long = service.long_turns.take().await.unwrap();
+        assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Err(Hcert::LongSearchesFull));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
     }
 
     #[tokio::test]

@@ -28,7 +28,11 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 /// keep theirs.
 const HEAVY_ROWS: u64 = 20_000;
 
-/// Seconds a heavy search waits for its turn before it is answered with 503. A caller who waits longer has mostly gone.
+/// Long searches at once, that is histories of a past time and searches of the audit trail. They take seconds where a heavy search takes
+/// milliseconds, and leave the other processors to whatever else is asked.
+const LONG_AT_ONCE: usize = 1;
+
+/// Seconds a heavy or long search waits for its turn before it is answered with 503. A caller who waits longer has mostly gone.
 const HEAVY_WAIT_S: u64 = 5;
 
 /// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
@@ -63,8 +67,9 @@ pub struct Service {
     pub(super) heavy_turns: Turns,
     /// Rows from which a search is one of them.
     pub(super) heavy_rows: u64,
-    /// For histories that look at every change. Searches do not wait for them, nor they for searches.
-    pub(super) history_turns: Turns,
+    /// For what takes longer the longer the service runs: histories of a past time, and the audit trail. Searches do not wait for it, nor
+    /// it for searches.
+    pub(super) long_turns: Turns,
     pub(super) large_answers: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
     fixed: OnceLock<Vec<Fixed>>,
@@ -96,7 +101,7 @@ impl Service {
             seal,
             heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
             heavy_rows: HEAVY_ROWS,
-            history_turns: Turns::new(1, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
+            long_turns: Turns::new(LONG_AT_ONCE, Duration::from_secs(HEAVY_WAIT_S), Hcert::LongSearchesFull),
             large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
             fixed: OnceLock::new(),
             capabilities,
@@ -113,9 +118,9 @@ impl Service {
         &self.registry
     }
 
-    /// Requests that wait for their turn at this moment: heavy searches, long histories, and large answers.
+    /// Requests that wait for their turn at this moment: heavy searches, long ones, and large answers.
     pub fn waiting(&self) -> [(&'static str, usize); 3] {
-        let waiting = [("heavy", &self.heavy_turns), ("history", &self.history_turns), ("large", &self.large_answers)];
+        let waiting = [("heavy", &self.heavy_turns), ("long", &self.long_turns), ("large", &self.large_answers)];
         waiting.map(|(name, turns)| (name, turns.waiting()))
     }
 

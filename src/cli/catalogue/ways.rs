@@ -113,6 +113,7 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::RequestTimeout            => "a search that takes longer than `server.request_timeout_s`",
         Hcert::WritesFull                => "more than 4 096 changes while the disk stalls",
         Hcert::HeavySearchesFull         => "more searches over very many rows at once than have a turn within 5 s",
+        Hcert::LongSearchesFull          => "more histories with `_at` and searches of `/AuditEvent` at once than have a turn within 5 s",
         Hcert::LargeAnswersFull          => "more pages of over 4 MiB at once than have a turn within 5 s",
         Hcert::ConnectionsFull           => "more connections than `server.connections_max`, each with a request under way",
         Hcert::StorageReopening          => "a read at the moment when the store is opened again after a failure of the disk",

@@ -16,7 +16,7 @@ impl WatchedPart for Door {
     fn look(&self, told: &mut PartReports) {
         let readings = &mut told.readings;
         let waiting = self.0.service().waiting().map(|(turn, waiting)| (turn, waiting as f64));
-        let help = "Requests that wait for their turn: heavy searches, long histories, and large answers";
+        let help = "Requests that wait for their turn: heavy searches, long ones, and large answers";
         readings.gauges("hcert_turns_waiting", help, "turn", &waiting);
         load(self.0.load(), readings);
         let mut caches = Vec::new();

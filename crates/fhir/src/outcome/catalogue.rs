@@ -135,6 +135,7 @@ codes! {
     RequestTimeout = "HCERT-234",
     WritesFull = "HCERT-235",
     HeavySearchesFull = "HCERT-236",
+    LongSearchesFull = "HCERT-243",
     LargeAnswersFull = "HCERT-237",
     ConnectionsFull = "HCERT-238",
     StorageReopening = "HCERT-239",
