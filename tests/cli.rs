@@ -211,7 +211,7 @@ fn a_bad_line_is_told_with_its_number_and_the_rest_goes_on() {
         (b"\xff\xfe\n".to_vec(), "UTF-8"),
         (b"[1]\n".to_vec(), "a line must be a JSON object"),
         (b"{\"resource\":{\"resourceType\":\"Patient\"}}\n".to_vec(), "no id"),
-        (format!("\"{}\"\n", "x".repeat(2_200_000)).into_bytes(), "longer than"),
+        (format!("\"{}\"\n", "x".repeat(4_500_000)).into_bytes(), "longer than"),
         (changed("\"1\"", "\"007\""), "'007' is not an id"),
         (changed("\"versionId\":\"1\"", "\"versionId\":\"9\""), "must wait for version"),
         (changed("\"title\":\"", "\"title\":\"Teine "), "has another version 1 already"),

@@ -9,7 +9,7 @@ use crate::audit::ChainHead;
 #[cfg(test)]
 use engine::EntryHash;
 use engine::limits::COPY_NEXT_ID_MAX;
-use engine::{FolderNames, FolderPurpose, KeptTime, StoreChain};
+use engine::{FolderNames, FolderPurpose, KeptTime, PieceForm, StoreChain};
 
 /// Number of the form of archives. One with a higher number is refused.
 const FORMAT: u32 = 5;
@@ -37,7 +37,7 @@ pub struct ArchiveManifest {
     pub after: u64,
     /// The last change that it holds.
     pub until: u64,
-    /// As `after` and `until`, of the versions of patients.
+    /// As `after` and `until`, of the register: versions of patients, and from form 5 on code lists and marks.
     pub patients_after: u64,
     pub patients_until: u64,
     /// Ids from these on were free.
@@ -149,6 +149,11 @@ impl ArchiveManifest {
         serde_json::to_vec_pretty(self).expect("texts and numbers are JSON")
     }
 
+    /// How the pieces of its logs are laid out.
+    pub fn pieces(&self) -> PieceForm {
+        if self.format >= FORMAT_WITH_CHAIN { PieceForm::Present } else { PieceForm::Former }
+    }
+
     /// Seconds since 1970 UTC, as the blocks of the archive say them.
     pub fn seconds(&self) -> u64 {
         u64::try_from(self.at).unwrap_or(0) / 1_000
@@ -200,7 +205,7 @@ impl Manifest {
 #[cfg(test)]
 fn chain(at: u64) -> StoreChain {
     let hash = |number: u64| EntryHash::parse(&format!("{number:064x}")).expect("64 digits");
-    StoreChain { origin: hash(0), changes: hash(at), patients: hash(at) }
+    StoreChain { origin: hash(0), changes: hash(at), register: hash(at) }
 }
 
 #[cfg(test)]

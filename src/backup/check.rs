@@ -9,7 +9,7 @@ use crate::audit::CopiedTrail;
 use crate::config::Config;
 use certificate::terminology::{Loaded, Terminology};
 use certificate::{Names, Seq};
-use engine::{CopyCheck, CopyOrder, StoreError, StoredList};
+use engine::{CopyCheck, CopyOrder, EntryLog, PieceForm, StoreError, StoredList};
 use fhir::json;
 
 /// What was found in archives that are whole.
@@ -70,7 +70,7 @@ pub(super) fn check_chain(
                 .map_err(|problem| (at, format!("{}: {}", archive.path.display(), in_archive(problem))))?;
         }
         trail.begin(archive.about.audit_after);
-        let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to);
+        let mut looked = ArchiveCheck::new(std::mem::take(&mut order), to, archive.about.pieces());
         let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             // A size that lies is told when the member ends before it.
@@ -107,7 +107,9 @@ pub(super) fn check_chain(
 /// What was seen of an archive.
 struct ArchiveCheck {
     dictionaries: Vec<(u8, Vec<u8>)>,
+    /// Code lists of an archive of an earlier form.
     lists: Vec<Loaded>,
+    form: PieceForm,
     to: Seq,
     /// Where the archive before it ended, until its own rows come.
     before: CopyOrder,
@@ -115,20 +117,24 @@ struct ArchiveCheck {
 }
 
 impl ArchiveCheck {
-    fn new(before: CopyOrder, to: Seq) -> ArchiveCheck {
-        ArchiveCheck { dictionaries: Vec::new(), lists: Vec::new(), to, before, rows: None }
+    fn new(before: CopyOrder, to: Seq, form: PieceForm) -> ArchiveCheck {
+        ArchiveCheck { dictionaries: Vec::new(), lists: Vec::new(), form, to, before, rows: None }
     }
 
     fn member(&mut self, member: &ArchiveMember, piece: Vec<u8>) -> Result<(), String> {
         let words = |problem: StoreError| format!("{member}: {}", in_archive(problem));
+        let form = self.form;
         match member {
             ArchiveMember::Dictionary(number) => self.dictionaries.push((*number, piece)),
             ArchiveMember::List(_) => {
-                let list = loaded(&piece).ok_or_else(|| format!("{member}: it is no code list"))?;
+                let list = take::read_list(&piece)
+                    .as_ref()
+                    .and_then(loaded)
+                    .ok_or_else(|| format!("{member}: it is no code list"))?;
                 self.lists.push(list);
             }
-            ArchiveMember::Changes(_) => self.rows()?.changes(&piece).map_err(words)?,
-            ArchiveMember::Patients(_) => self.rows()?.patients(&piece).map_err(words)?,
+            ArchiveMember::Changes(_) => self.rows()?.piece(EntryLog::Changes, form, &piece).map_err(words)?,
+            ArchiveMember::Patients(_) => self.rows()?.piece(EntryLog::Register, form, &piece).map_err(words)?,
             ArchiveMember::About | ArchiveMember::Audit(_) | ArchiveMember::Manifest => {}
         }
         Ok(())
@@ -147,19 +153,22 @@ impl ArchiveCheck {
         let names = Config::default().namespaces.pairs();
         let names = names.into_iter().map(|(name, value)| (about.names.get(&name).cloned().unwrap_or(value), name));
         let names: Vec<_> = names.map(|(value, name)| (name, value)).collect();
-        // A start with lists that cannot be used together ends at once. Decision 271.
-        if let Err(problems) = Terminology::new(&Names::new(String::new(), &names), false, &self.lists) {
-            return Err(format!("its code lists cannot be used together: {}", problems.join("; ")));
-        }
         let order = match self.rows {
             Some(rows) => rows.into_order(),
             None => self.before,
         };
-        let is_whole = order.seq() == Seq(about.until).min(self.to) && order.patient_change() == about.patients_until;
+        let of_register = order.lists().map(|list| loaded(list).ok_or("a code list of it is none"));
+        let lists = self.lists.into_iter().map(Ok).chain(of_register).collect::<Result<Vec<_>, _>>()?;
+        // A start with lists that cannot be used together ends at once. Decision 271.
+        if let Err(problems) = Terminology::new(&Names::new(String::new(), &names), false, &lists) {
+            return Err(format!("its code lists cannot be used together: {}", problems.join("; ")));
+        }
+        let last = [EntryLog::Changes, EntryLog::Register].map(|log| order.last(log));
+        let is_whole = last == [Seq(about.until).min(self.to), Seq(about.patients_until)];
         if !is_whole {
             return Err("it ends before its last change".to_owned());
         }
-        let is_cut = order.seq() != Seq(about.until);
+        let is_cut = last[0] != Seq(about.until);
         match about.chain {
             Some(_) if is_cut => Ok(order),
             Some(chain) if order.chain() != Some(chain) => {
@@ -180,9 +189,8 @@ pub(super) fn in_archive(problem: StoreError) -> String {
 }
 
 /// A code list that says the type and address it is kept under.
-fn loaded(piece: &[u8]) -> Option<Loaded> {
-    let StoredList { key, at, text } = take::read_list(piece)?;
-    let resource = json::parse(&text).ok()?.into_owned();
+fn loaded(StoredList { key, at, text }: &StoredList) -> Option<Loaded> {
+    let resource = json::parse(text).ok()?.into_owned();
     let says = |name: &str, value: &str| resource.text(name) == Some(value);
-    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(Loaded { resource, at })
+    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(Loaded { resource, at: *at })
 }

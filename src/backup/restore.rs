@@ -13,7 +13,7 @@ use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
-use engine::{Beginning, EntryHash, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList, made_by};
+use engine::{Beginning, EntryHash, EntryLog, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList, made_by};
 use fhir::date_time;
 
 /// What is to be restored, and where.
@@ -81,10 +81,14 @@ fn to_be_emptied(problem: &str, data: &Path) -> String {
 pub fn change_by(chain: &[Archive], time: i64) -> Result<u64, String> {
     let (mut found, mut is_over) = (None, false);
     for archive in chain {
+        let mut dictionaries = Vec::new();
         read::walk(&archive.path, &archive.keys, |_, member, content| {
+            if let ArchiveMember::Dictionary(number) = member {
+                dictionaries.push((*number, content.whole()?));
+            }
             if let (ArchiveMember::Changes(_), false) = (member, is_over) {
-                let (last, ends) =
-                    made_by(&content.whole()?, time).map_err(|error| format!("{member}: {}", in_archive(error)))?;
+                let made = made_by(&content.whole()?, &dictionaries, time);
+                let (last, ends) = made.map_err(|error| format!("{member}: {}", in_archive(error)))?;
                 (found, is_over) = (last.or(found), ends);
             }
             Ok(())
@@ -160,6 +164,7 @@ fn fill(
         names: wanted.names.clone(),
         origin,
         dictionaries,
+        form: last.about.pieces(),
         to: Seq(until),
     };
     let words = |error: engine::StoreError| error.to_string();
@@ -175,8 +180,8 @@ fn fill(
         trail.begin(archive.about.audit_after);
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
-                ArchiveMember::Changes(_) if is_needed => restore.changes(&content.whole()?),
-                ArchiveMember::Patients(_) if is_needed => restore.patients(&content.whole()?),
+                ArchiveMember::Changes(_) if is_needed => restore.piece(EntryLog::Changes, &content.whole()?),
+                ArchiveMember::Patients(_) if is_needed => restore.piece(EntryLog::Register, &content.whole()?),
                 ArchiveMember::Audit(name) => {
                     let mut bytes = Vec::new();
                     let read = content.read_to_end(&mut bytes).map(drop);
@@ -188,17 +193,17 @@ fn fill(
                 _ => Ok(()),
             }
             .map_err(|error| format!("{member}: {}", in_archive(error)))?;
-            progress.changes = restore.seq().0;
-            progress.patients = restore.patients_until();
+            progress.changes = restore.last(EntryLog::Changes).0;
+            progress.patients = restore.last(EntryLog::Register).0;
             report(progress);
             Ok(())
         })?;
         archive.expect_same(&whole)?;
     }
-    if (restore.seq().0, restore.patients_until()) != (until, last.about.patients_until) {
+    let patients_until = restore.last(EntryLog::Register).0;
+    if (restore.last(EntryLog::Changes).0, patients_until) != (until, last.about.patients_until) {
         return Err("the archives end before their last change".to_owned());
     }
-    let patients_until = restore.patients_until();
     let time = last.about.time.clone().filter(|_| until == last.about.until);
     // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
     let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());

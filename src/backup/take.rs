@@ -12,7 +12,7 @@ use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
 use certificate::Seq;
-use engine::{CopyCheck, CopyOrder, Engine, LogPiece, StoreChain, StoreError, StoreMoment, StoredList};
+use engine::{CopyCheck, CopyOrder, Engine, EntryLog, PieceForm, StoreChain, StoreError, StoreMoment, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -102,7 +102,7 @@ fn copy(
     let from = taking.base.map_or((Seq(0), 0), |base| (Seq(base.about.until), base.about.patients_until));
     let chain_after = engine.ledger().chain_at(from.0, from.1).map_err(words)?;
     let about = about(&moment, &files()?, taking, chain_after);
-    let StoreMoment { dictionaries, lists, until, .. } = moment;
+    let StoreMoment { dictionaries, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
@@ -115,22 +115,10 @@ fn copy(
     for (number, dictionary) in dictionaries {
         copying.bytes(ArchiveMember::Dictionary(number), &dictionary)?;
     }
-    for (number, list) in (1..).zip(lists) {
-        copying.bytes(ArchiveMember::List(number), &write_list(&list))?;
-    }
-    let changes = |after| engine.ledger().copy_changes(Seq(after), Seq(about.until));
-    let check = CopyCheck::changes;
-    copying
-        .pieces(about.after, about.until, ArchiveMember::Changes, (changes, check), |progress| &mut progress.changes)?;
-    let patients = |after| engine.ledger().copy_patients(after, about.patients_until);
-    let check = CopyCheck::patients;
-    copying.pieces(
-        about.patients_after,
-        about.patients_until,
-        ArchiveMember::Patients,
-        (patients, check),
-        |progress| &mut progress.patients,
-    )?;
+    let changes = (EntryLog::Changes, about.after, about.until);
+    copying.pieces(engine, changes, ArchiveMember::Changes, |progress| &mut progress.changes)?;
+    let register = (EntryLog::Register, about.patients_after, about.patients_until);
+    copying.pieces(engine, register, ArchiveMember::Patients, |progress| &mut progress.patients)?;
     copying.ends_as(about.chain)?;
     for file in files()?.into_iter().filter(|file| file.number() > about.audit_after) {
         let opened = file.open().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
@@ -162,7 +150,7 @@ fn about(
         after: from(|base| base.until),
         until: moment.until.0,
         patients_after: from(|base| base.patients_until),
-        patients_until: moment.patients_until,
+        patients_until: moment.register_until,
         next_id: moment.next_id,
         next_patient_id: moment.next_patient_id,
         time: Some(moment.time.clone()),
@@ -203,7 +191,7 @@ pub(super) fn fits(
             "the archive to go on from is of another epoch: the store was restored between; a full backup is needed";
         return Err(words.to_owned());
     }
-    if base.until > moment.until.0 || base.patients_until > moment.patients_until {
+    if base.until > moment.until.0 || base.patients_until > moment.register_until {
         return Err("the archive to go on from knows later changes than the store".to_owned());
     }
     if base.recipients != recipients {
@@ -263,13 +251,9 @@ impl Copying<'_> {
     /// nothing, and whoever takes it can still do something about what is damaged.
     fn pieces(
         &mut self,
-        mut after: u64,
-        until: u64,
+        engine: &Engine,
+        (log, mut after, until): (EntryLog, u64, u64),
         member: fn(u64) -> ArchiveMember,
-        (copy, check): (
-            impl Fn(u64) -> Result<LogPiece, StoreError>,
-            impl Fn(&mut CopyCheck, &[u8]) -> Result<(), StoreError>,
-        ),
         counter: fn(&mut ArchiveProgress) -> &mut u64,
     ) -> Result<(), String> {
         for number in 1.. {
@@ -277,8 +261,8 @@ impl Copying<'_> {
                 break;
             }
             let started = Instant::now();
-            let piece = copy(after).map_err(words)?;
-            check(&mut self.check, &piece.bytes).map_err(words)?;
+            let piece = engine.ledger().copy(log, after, until).map_err(words)?;
+            self.check.piece(log, PieceForm::Present, &piece.bytes).map_err(words)?;
             let took = started.elapsed();
             after = piece.last;
             *counter(&mut self.progress) += piece.rows;
@@ -295,21 +279,8 @@ fn words(error: StoreError) -> String {
     error.to_string()
 }
 
-/// A code list as a member: when it was loaded, bytes of its type and of its address (u32), both, then its JSON.
-fn write_list(list: &StoredList) -> Vec<u8> {
-    let StoredList { key, at, text } = list;
-    let mut out = at.to_le_bytes().to_vec();
-    for part in [&key.resource_type, &key.url] {
-        let length = u32::try_from(part.len()).expect("an address is far shorter than 4 GiB");
-        out.extend_from_slice(&length.to_le_bytes());
-    }
-    out.extend_from_slice(key.resource_type.as_bytes());
-    out.extend_from_slice(key.url.as_bytes());
-    out.extend_from_slice(text);
-    out
-}
-
-/// Reads it back.
+/// Reads a code list that archives of earlier forms have as a member: when it was loaded, bytes of its type and of its address (u32), both,
+/// then its JSON.
 pub(super) fn read_list(bytes: &[u8]) -> Option<StoredList> {
     let (at, rest) = bytes.split_first_chunk()?;
     let (type_bytes, rest) = rest.split_first_chunk()?;
@@ -324,14 +295,15 @@ pub(super) fn read_list(bytes: &[u8]) -> Option<StoredList> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::ListKey;
 
     #[test]
-    fn a_code_list_comes_back_and_a_cut_one_is_told() {
-        let key = ListKey { resource_type: "ValueSet".into(), url: "https://fhir.ee/ValueSet/õ".into() };
-        let list = StoredList { key, at: -1, text: b"{}".to_vec() };
-        let bytes = write_list(&list);
-        assert_eq!(read_list(&bytes), Some(list));
+    fn a_code_list_of_an_earlier_form_is_read_and_a_cut_one_is_told() {
+        let bytes = [&(-1i64).to_le_bytes()[..], &[8, 0, 0, 0, 4, 0, 0, 0], b"ValueSeturn:", b"{}"].concat();
+        let list = read_list(&bytes).unwrap();
+        assert_eq!(
+            (list.key.resource_type.as_str(), list.at, list.text.as_slice()),
+            ("ValueSet", -1, b"{}".as_slice())
+        );
         assert!((0..bytes.len() - 2).all(|end| read_list(&bytes[..end]).is_none()));
     }
 }

@@ -9,7 +9,7 @@ use crate::audit::{AuditTrail, ChainHead};
 use certificate::Seq;
 use engine::{Engine, EntryHash, EntryHead, EntryLog};
 
-/// How the head of the audit trail begins, as `changes/` and `patients/` do those of the logs.
+/// How the head of the audit trail begins, as `changes/` and `register/` do those of the logs.
 const TRAIL: &str = "audit/";
 
 /// A head of earlier, of what a data folder holds.
@@ -40,7 +40,7 @@ impl KnownHead {
             Some(head) => ChainHead::parse(head).map(KnownHead::Trail),
             None => EntryHead::parse(text).map(KnownHead::Entry),
         };
-        let form = "a head is changes/, patients/ or audit/, a number, a colon and 64 hexadecimal digits, as hcert audit head prints it";
+        let form = "a head is changes/, register/ or audit/, a number, a colon and 64 hexadecimal digits, as hcert audit head prints it";
         parsed.ok_or_else(|| form.to_owned())
     }
 }
@@ -51,8 +51,8 @@ impl KnownHead {
 pub struct NewestHeads {
     /// The last change of a certificate.
     pub changes: String,
-    /// The last version of a patient.
-    pub patients: String,
+    /// The last entry of the register: versions of patients, code lists, marks.
+    pub register: String,
     /// The last event of the audit trail; none where there is no trail.
     pub audit: Option<String>,
 }
@@ -62,8 +62,8 @@ pub struct NewestHeads {
 /// # Errors
 /// The store cannot be read, in words.
 pub fn heads(engine: &Engine, trail: Option<ChainHead>) -> Result<NewestHeads, String> {
-    let [changes, patients] = engine.ledger().heads().map_err(|error| error.to_string())?.map(|head| head.to_string());
-    Ok(NewestHeads { changes, patients, audit: trail.map(|head| format!("{TRAIL}{head}")) })
+    let [changes, register] = engine.ledger().heads().map_err(|error| error.to_string())?.map(|head| head.to_string());
+    Ok(NewestHeads { changes, register, audit: trail.map(|head| format!("{TRAIL}{head}")) })
 }
 
 /// What a running server tells: the trail up to its newest durable event.

@@ -50,7 +50,7 @@ struct AuditVerifyArguments {
 
 /// Print the newest heads: what to keep elsewhere, so that a changed or cut history is told
 ///
-/// One line each for the changes of certificates, the versions of patients, and the audit trail: the number of the last entry, and a hash
+/// One line each for the changes of certificates, the register (patients, code lists, marks), and the audit trail: the number of the last entry, and a hash
 /// over it and all before it. Give the lines to hcert verify --head at any later time.
 #[derive(Args, Debug)]
 struct AuditHeadArguments {
@@ -170,7 +170,7 @@ impl AuditArguments {
             AuditCommand::Head(AuditHeadArguments { json, common }) => {
                 let config = common.load(|_| ())?;
                 let heads = heads(&config).map_err(Failure::Failed)?;
-                let lines = || [Some(&heads.changes), Some(&heads.patients), heads.audit.as_ref()];
+                let lines = || [Some(&heads.changes), Some(&heads.register), heads.audit.as_ref()];
                 match json {
                     true => say(&(serde_json::to_string(&heads).expect("texts have a JSON form") + "\n")),
                     false => say(&lines().into_iter().flatten().map(|head| format!("{head}\n")).collect::<String>()),

@@ -178,7 +178,7 @@ fn in_words(written: &WrittenArchive) -> String {
         path.display(),
         counted(changes, "change", "changes"),
         about.until,
-        counted(patients, "version of a patient", "versions of patients")
+        counted(patients, "entry of the register", "entries of the register")
     )
 }
 

@@ -310,18 +310,36 @@ fn opened(
     metrics: Arc<Metrics>,
 ) -> Result<Engine, String> {
     let folder = &config.storage.data;
-    expect_writable(folder)?;
-    let is_private = owner::expect_private(folder).and_then(|()| owner::expect_private_within(folder, &WRITTEN_WITHIN));
-    is_private.map_err(|problem| format!("{}: {problem}", folder.display()))?;
-    expect_regular_files(folder)?;
-    expect_unused(folder, false)?;
-    expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
+    expect_mine(folder)?;
     // A folder of a release that did not write down what it is for.
     if purpose == Some(FolderPurpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
         return Err(unopened(folder, &engine::StoreError::OtherPurpose(FolderPurpose::Developer)));
     }
     let options = engine::EngineOptions { purpose, ..options(config, clock, witness, metrics) };
     Engine::open(options).map_err(|error| unopened(folder, &error))
+}
+
+/// Makes everything anew that the store of a data folder keeps beside its entries. The names of the tables come back that were not as they
+/// should be.
+///
+/// # Errors
+/// Why it cannot be done, in words for the person at the terminal.
+pub(super) fn derive(config: &Config) -> Result<Vec<String>, String> {
+    expect_store(config)?;
+    let folder = &config.storage.data;
+    expect_mine(folder)?;
+    let options = options(config, engine::system_clock(), None, Metrics::new());
+    Engine::derive(&options).map_err(|error| unopened(folder, &error))
+}
+
+/// Whether a data folder can be written to, and by nobody else.
+fn expect_mine(folder: &Path) -> Result<(), String> {
+    expect_writable(folder)?;
+    let is_private = owner::expect_private(folder).and_then(|()| owner::expect_private_within(folder, &WRITTEN_WITHIN));
+    is_private.map_err(|problem| format!("{}: {problem}", folder.display()))?;
+    expect_regular_files(folder)?;
+    expect_unused(folder, false)?;
+    expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))
 }
 
 /// Whether a folder without a store never had one. A new store beside the trail or the index of another one would give its ids again.

@@ -17,6 +17,12 @@ use certificate::Seq;
 /// server mends an index that it finds damaged by itself, so this is for an index that is doubted, or that has grown.
 #[derive(Args, Debug)]
 pub(super) struct Reindex {
+    /// Make everything anew that the store keeps beside its entries (counters, patients by identifier, times …), not the search index
+    ///
+    /// For a store of which `hcert verify` says that such a table is not as it should be. The server must be stopped. Nothing is changed where an
+    /// entry itself is damaged.
+    #[arg(long)]
+    derived: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -26,12 +32,34 @@ impl Reindex {
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
+        if self.derived {
+            let others = derive(&config).map_err(|problem| {
+                Failure::Failed(room::named(problem, &config.storage.data, || room::of_index(&config)))
+            })?;
+            match others.as_slice() {
+                [] => note(format_args!("every derived table was as it should be")),
+                others => note(format_args!("made anew, since they were not as they should be: {}", others.join(", "))),
+            }
+            return Ok(());
+        }
         let certificates = reindex(&config).map_err(|problem| {
             Failure::Failed(room::named(problem, &config.storage.data, || room::of_index(&config)))
         })?;
         note(format_args!("the index was built again: {certificates} certificates"));
         Ok(())
     }
+}
+
+fn derive(config: &Config) -> Result<Vec<String>, String> {
+    let others = open::derive(config)?;
+    let engine = open::existing(config)?;
+    let note = match others.as_slice() {
+        [] => "every derived table was as it should be".to_owned(),
+        others => format!("derived tables that were not as they should be: {}", others.join(", ")),
+    };
+    let told = open::tell(config, &engine, AuditAction::IndexRebuild, "hcert reindex --derived", Some(note), None);
+    engine.close();
+    told.map(|()| others)
 }
 
 fn reindex(config: &Config) -> Result<u64, String> {

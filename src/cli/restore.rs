@@ -224,11 +224,11 @@ fn changed(changes: u64) -> String {
 
 fn whole(archives: usize, changes: &str, patients: u64, bytes: u64) -> String {
     let archives = counted(archives as u64, "archive is whole", "archives are whole");
-    format!("{archives}: {changes}, {}, {bytes} bytes", of_patients(patients))
+    format!("{archives}: {changes}, {}, {bytes} bytes", of_register(patients))
 }
 
-fn of_patients(versions: u64) -> String {
-    counted(versions, "version of a patient", "versions of patients")
+fn of_register(versions: u64) -> String {
+    counted(versions, "entry of the register", "entries of the register")
 }
 
 fn survey_as_json(survey: &Survey) -> serde_json::Value {
@@ -311,7 +311,7 @@ fn restored(
             "{}\nrestored from {} up to change {until}, with {}\nepoch {epoch}, new certificates begin with id {next_id}",
             data.display(),
             counted(archives as u64, "archive", "archives"),
-            of_patients(patients_until)
+            of_register(patients_until)
         ),
     };
     Ok((told, trail))

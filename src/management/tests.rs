@@ -281,7 +281,7 @@ fn healthy() -> engine::EngineHealth {
         queue: 2,
         seq: Seq(9),
         heads: engine::EntryHead::parse(&head("changes"))
-            .zip(engine::EntryHead::parse(&head("patients")))
+            .zip(engine::EntryHead::parse(&head("register")))
             .map(Into::into),
     }
 }
@@ -296,7 +296,7 @@ fn each_state_of_the_engine_has_its_words() {
     assert_eq!((storage::store(&good).status, storage::index(&good).status), (HealthStatus::Ok, HealthStatus::Ok));
     assert_eq!(storage::index(&good).facts["lag_changes"], Fact::Number(3));
     assert_eq!(storage::store(&good).facts["changes"], Fact::Text(head("changes")));
-    assert_eq!(storage::store(&good).facts["patients"], Fact::Text(head("patients")));
+    assert_eq!(storage::store(&good).facts["register"], Fact::Text(head("register")));
     let problem = "no space left on device".to_owned();
     let failed = engine::EngineHealth { store: StoreHealth::Reopening { since: 7, problem }, ..good.clone() };
     let part = storage::store(&failed);

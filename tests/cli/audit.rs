@@ -189,7 +189,7 @@ fn a_kept_head_tells_another_history_with_the_same_certificates() {
     place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
     let heads = place.run(&["audit", "head", "--data", "data"]);
     let heads: Vec<&str> = heads.expect(0).text().lines().collect();
-    assert!(heads[0].starts_with("changes/") && heads[1].starts_with("patients/0:"), "{heads:?}");
+    assert!(heads[0].starts_with("changes/") && heads[1].starts_with("register/0:"), "{heads:?}");
     let verify = |data: &str, head: &str| place.run(&["verify", "--data", data, "--head", head]);
     for head in &heads {
         verify("data", head).expect(0);

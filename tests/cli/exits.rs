@@ -35,6 +35,7 @@ const ROWS: &[Row] = &[
     row("export",             "--data data",                                          true,   false),
     row("export",             "--salvage --out NEW --data data",                      true,   true),
     row("reindex",            "--data data",                                          false,  false),
+    row("reindex",            "--derived --data data",                                false,  false),
     row("verify",             "--data data",                                          true,   false),
     row("compact",            "--data data",                                          true,   false),
     row("stats",              "--data data",                                          true,   false),

@@ -4,6 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use engine::VerifyReport;
+use engine::embedded::store::crc::crc;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value, WriteTransaction};
 
 use super::Folder;
@@ -18,13 +19,13 @@ const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
 const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
 const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
+const LIST: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("list");
 const PATIENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("patient");
 const FORMER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("patient_former");
 const IDENTIFIER: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("patient_identifier");
 const BORN: TableDefinition<(i32, u64), (i32, u8, i64)> = TableDefinition::new("patient_born");
 const LINK: TableDefinition<u64, &[u8]> = TableDefinition::new("patient_link");
-const LOG: TableDefinition<u64, &[u8; 44]> = TableDefinition::new("patient_log");
+const REGISTER: TableDefinition<u64, &[u8; 61]> = TableDefinition::new("register");
 
 /// Does something to the store of a folder.
 fn tamper(folder: &Folder, with: impl FnOnce(&WriteTransaction)) {
@@ -44,6 +45,16 @@ fn change(
     let mut value = table.get(key).unwrap().expect("the row is there").value().to_vec();
     with(&mut value);
     table.insert(key, value.as_slice()).unwrap();
+}
+
+/// A version changed by somebody who makes its checksum again.
+fn edit(write: &WriteTransaction, key: (u64, u32), with: impl FnOnce(&mut Vec<u8>)) {
+    change(write, VERSION, key, |record| {
+        record.truncate(record.len() - 4);
+        with(record);
+        let checksum = crc(record);
+        record.extend(checksum.to_le_bytes());
+    });
 }
 
 fn remove<'k, K: Key + 'static, V: Value + 'static>(
@@ -66,16 +77,17 @@ type Damage = (&'static str, &'static str, fn(&WriteTransaction));
 #[rustfmt::skip]
 const DAMAGES: &[Damage] = &[
     // A version.
-    ("version", "does not expand",            |write| change(write, VERSION, (5, 1), |record| *record.last_mut().unwrap() ^= 1)),
-    ("version", "too short",                  |write| change(write, VERSION, (5, 1), |record| record.truncate(20))),
+    ("version", "is not readable",            |write| change(write, VERSION, (5, 1), |record| *record.last_mut().unwrap() ^= 1)),
+    ("version", "is not readable",            |write| change(write, VERSION, (5, 1), |record| record.truncate(20))),
     ("version", "a record has format 9",      |write| change(write, VERSION, (5, 1), |record| record[0] = 9)),
-    ("version", "its record says Suspended",  |write| change(write, VERSION, (5, 1), |record| record[1] = 3)),
-    ("version", "dictionary 7 is missing",    |write| change(write, VERSION, (5, 1), |record| record[2] = 7)),
-    ("version", "that are always zero are not", |write| change(write, VERSION, (5, 1), |record| record[3] = 1)),
-    ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[8] ^= 1)),
-    ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[16] ^= 1)),
-    ("version", "another offset",             |write| change(write, VERSION, (5, 1), |record| record[24] ^= 1)),
-    ("version", "a field of a record is cut", |write| change(write, VERSION, (5, 1), |record| record[37] = 200)),
+    ("version", "is not readable",            |write| edit(write, (5, 1), |record| record[1] = 2)),
+    ("version", "does not expand",            |write| edit(write, (5, 1), |record| *record.last_mut().unwrap() ^= 1)),
+    ("version", "its record says Suspended",  |write| edit(write, (5, 1), |record| record[2] = 3)),
+    ("version", "dictionary 7 is missing",    |write| edit(write, (5, 1), |record| record[3] = 7)),
+    ("version", "which is not its own",       |write| edit(write, (5, 1), |record| record[4] ^= 1)),
+    ("version", "which is not its own",       |write| edit(write, (5, 1), |record| record[12] ^= 1)),
+    ("version", "another offset",             |write| edit(write, (5, 1), |record| record[20] ^= 1)),
+    ("version", "a field of a record is cut", |write| edit(write, (5, 1), |record| record[37] = 200)),
     ("version", "Composition/30 stands where version 2", |write| remove(write, VERSION, (30, 2))),
     ("log",     "which is missing",           |write| remove(write, VERSION, (30, 2))),
     ("version", "stands behind the deletion", |write| {
@@ -134,14 +146,14 @@ const DAMAGES: &[Damage] = &[
     // Patients.
     ("patient", "is not readable",            |write| change(write, PATIENT, (1000, 1), |record| record[40] ^= 1)),
     ("patient", "stands where version 1",     |write| remove(write, PATIENT, (1000, 1))),
-    ("patient_log", "which is missing",    |write| remove(write, PATIENT, (1000, 1))),
-    ("patient_log", "stands where change 3 belongs", |write| remove(write, LOG, 3)),
-    ("patient_log", "of Patient/",         |write| remove(write, LOG, 3)),
-    ("patient_log", "is there twice",      |write| {
-        let mut log = write.open_table(LOG).unwrap();
-        let row = *log.get(3).unwrap().unwrap().value();
-        let last = log.last().unwrap().unwrap().0.value();
-        log.insert(last + 1, &row).unwrap();
+    ("register", "which is missing",          |write| remove(write, PATIENT, (1000, 1))),
+    ("register", "stands where change 3 belongs", |write| remove(write, REGISTER, 3)),
+    ("patient", "which is not its own",       |write| remove(write, REGISTER, 3)),
+    ("register", "which has change 3",        |write| {
+        let mut register = write.open_table(REGISTER).unwrap();
+        let row = *register.get(3).unwrap().unwrap().value();
+        let last = register.last().unwrap().unwrap().0.value();
+        register.insert(last + 1, &row).unwrap();
     }),
     ("patient_identifier", "is missing",      |write| {
         let mut identifiers = write.open_table(IDENTIFIER).unwrap();
@@ -163,12 +175,8 @@ const DAMAGES: &[Damage] = &[
         drop(write.open_table(META).unwrap().insert("next-patient-id", 5u64.to_le_bytes().as_slice()).unwrap());
     }),
     ("meta", "'next-id' is missing",          |write| remove(write, META, "next-id")),
-    ("terminology", "is not readable",        |write| {
-        let mut lists = write.open_table(TERMINOLOGY).unwrap();
-        let (key, mut list) = lists.first().unwrap().map(|(key, list)| (key.value().to_owned(), list.value().to_vec())).unwrap();
-        *list.last_mut().unwrap() ^= 1;
-        lists.insert(key.as_str(), list.as_slice()).unwrap();
-    }),
+    ("list", "is not readable",               |write| change(write, LIST, (1, 1), |record| *record.last_mut().unwrap() ^= 1)),
+    ("register", "which is missing",          |write| remove(write, LIST, (1, 1))),
 ];
 
 #[test]
@@ -213,10 +221,10 @@ fn every_changed_byte_of_a_frame_is_told() {
     let reading = database.begin_read().unwrap();
     let record = reading.open_table(VERSION).unwrap().get((12, 1)).unwrap().unwrap().value().to_vec();
     drop((reading, database));
-    let fields = u32::from_le_bytes(record[32..36].try_into().unwrap()) as usize;
-    for at in (36 + fields..record.len()).step_by(37) {
+    let fields = u32::from_le_bytes(record[24..28].try_into().unwrap()) as usize;
+    for at in (36 + fields..record.len() - 4).step_by(37) {
         let folder = Folder::newest();
-        tamper(&folder, |write| change(write, VERSION, (12, 1), |record| record[at] ^= 16));
+        tamper(&folder, |write| edit(write, (12, 1), |record| record[at] ^= 16));
         assert!(tells(&folder.verified(), "version", "version 1 of Composition/12"), "byte {at} of {}", record.len());
     }
 }

@@ -1,5 +1,6 @@
 //! Folders of every format there ever was, opened by this release.
 
+use std::fs;
 use std::path::Path;
 use std::process::Output;
 
@@ -60,13 +61,13 @@ fn a_folder_of_every_format_says_what_it_said_and_is_whole() {
     for name in ARCHIVES {
         let folder = Folder::unpack(name);
         // By commands that only look first: they read it as it will be, and leave it as it is.
-        let before = std::fs::read(folder.store()).unwrap();
+        let before = fs::read(folder.store()).unwrap();
         assert_eq!(told(&run(&folder, &["export"])), folder.text("versions.ndjson"), "{name}");
         let verified = told(&run(&folder, &["verify"]));
         assert!(verified.contains("everything is as it was written"), "{name}: {verified}");
         assert!(verified.contains("as the next start will bring it to format"), "{name}: {verified}");
         let copy = folder.path("data").join(format!("store.redb.{name}"));
-        assert!(std::fs::read(folder.store()).unwrap() == before && !copy.exists(), "{name}");
+        assert!(fs::read(folder.store()).unwrap() == before && !copy.exists(), "{name}");
         // Then by one that may write: it migrates as the server does.
         assert_eq!(told(&run(&folder, &["patients", "list"])), folder.text("patients.ndjson"), "{name}");
         assert!(copy.is_file(), "{name}");
@@ -86,6 +87,24 @@ fn a_folder_of_every_format_is_migrated_by_the_server_too() {
         compare_answers(&folder);
         assert_eq!(told(&run(&folder, &["export"])), folder.text("versions.ndjson"), "{name}");
     }
+}
+
+/// Its pieces have records of format 2, and its code list is a member of its own.
+#[test]
+fn a_backup_of_an_earlier_form_is_restored_as_its_folder_is_migrated() {
+    let folder = Folder::unpack("format-2");
+    let lists = told(&run(&folder, &["terminology", "list"]));
+    fs::rename(folder.data(), folder.path("migrated")).unwrap();
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/folders/backup-3.tar.zst");
+    let archive = folder.path("backup.tar");
+    fs::write(&archive, zstd::decode_all(fs::File::open(packed).unwrap()).unwrap()).unwrap();
+    let archive = archive.to_str().unwrap();
+    told(&run(&folder, &["restore", "--check", archive]));
+    told(&run(&folder, &["restore", archive, "--verify"]));
+    assert_eq!(told(&run(&folder, &["export"])), folder.text("versions.ndjson"));
+    assert_eq!(told(&run(&folder, &["patients", "list"])), folder.text("patients.ndjson"));
+    assert_eq!(told(&run(&folder, &["terminology", "list"])), lists);
+    compare_answers(&folder);
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub(crate) const ENTRY_HASH_BYTES: usize = 32;
 pub enum EntryLog {
     /// Versions of certificates and changes of consent.
     Changes = 1,
-    /// Versions of patients.
-    Patients = 2,
+    /// Versions of patients, code lists, and marks of the store itself.
+    Register = 2,
 }
 
 /// An entry as its hash sees it.
@@ -41,13 +41,13 @@ pub struct ChainedEntry<'r> {
 
 impl EntryLog {
     /// Both, in the order of their numbers.
-    pub const ALL: [EntryLog; 2] = [EntryLog::Changes, EntryLog::Patients];
+    pub const ALL: [EntryLog; 2] = [EntryLog::Changes, EntryLog::Register];
 
     /// As a head is shown.
     pub fn name(self) -> &'static str {
         match self {
             EntryLog::Changes => "changes",
-            EntryLog::Patients => "patients",
+            EntryLog::Register => "register",
         }
     }
 }
@@ -134,8 +134,8 @@ pub struct StoreChain {
     pub origin: EntryHash,
     /// Hash of the last change; the origin where there is none.
     pub changes: EntryHash,
-    /// Hash of the last version of a patient; the origin where there is none.
-    pub patients: EntryHash,
+    /// Hash of the last entry of the register; the origin where there is none.
+    pub register: EntryHash,
 }
 
 impl fmt::Display for EntryHash {
@@ -169,7 +169,7 @@ mod tests {
         let others = [
             EntryHash::origin("stor", "eepoch").followed_by(&entry),
             hash.followed_by(&entry),
-            origin.followed_by(&ChainedEntry { log: EntryLog::Patients, ..entry }),
+            origin.followed_by(&ChainedEntry { log: EntryLog::Register, ..entry }),
             origin.followed_by(&ChainedEntry { number: 2, ..entry }),
             origin.followed_by(&ChainedEntry { what: (2, 7, 1), ..entry }),
             origin.followed_by(&ChainedEntry { what: (1, 8, 1), ..entry }),
@@ -183,9 +183,9 @@ mod tests {
         }
         assert_eq!(EntryHash::parse(&hash.to_string()), Some(hash));
         assert_eq!(EntryHash::parse("0f"), None);
-        let head = EntryHead { log: EntryLog::Patients, number: 7, hash };
+        let head = EntryHead { log: EntryLog::Register, number: 7, hash };
         assert_eq!(EntryHead::parse(&head.to_string()), Some(head));
-        for wrong in ["", "patients", "patients/7", "others/7:0f", &head.to_string()[1..], &format!("{head}0")] {
+        for wrong in ["", "register", "register/7", "others/7:0f", &head.to_string()[1..], &format!("{head}0")] {
             assert_eq!(EntryHead::parse(wrong), None, "{wrong}");
         }
     }

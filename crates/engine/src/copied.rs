@@ -16,9 +16,9 @@ pub struct StoreMoment {
     pub names: Vec<(String, String)>,
     /// The last change.
     pub until: Seq,
-    /// The last change of a patient.
-    pub patients_until: u64,
-    /// How far the chains go: to the last change, and to the last one of a patient.
+    /// The last entry of the register.
+    pub register_until: u64,
+    /// How far the chains go: to the last change, and to the last entry of the register.
     pub chain: StoreChain,
     /// The least id that a new certificate may get.
     pub next_id: u64,
@@ -26,8 +26,6 @@ pub struct StoreMoment {
     pub next_patient_id: u64,
     /// What bodies are compressed with, by number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
-    /// The code lists that an operator loaded.
-    pub lists: Vec<StoredList>,
     /// The newest time stamp and the clock decisions of an operator.
     pub time: KeptTime,
     /// None where no command has served it.
@@ -46,6 +44,15 @@ pub struct KeptTime {
     pub accepted: Option<i64>,
     /// Where time began again, in their order.
     pub resets: Vec<ClockReset>,
+}
+
+/// How pieces of logs are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceForm {
+    /// As this release writes them.
+    Present,
+    /// As releases wrote them whose stores had format 2.
+    Former,
 }
 
 /// Rows of a log, one behind the other, as they are copied.
@@ -70,6 +77,8 @@ pub struct Beginning {
     pub origin: EntryHash,
     /// Dictionaries that the copied bodies are compressed with, each with its number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
+    /// How pieces are laid out.
+    pub form: PieceForm,
     /// The last change that is taken; pieces may go further.
     pub to: Seq,
 }
@@ -81,7 +90,7 @@ pub struct RestoreEnd {
     pub next_id: u64,
     /// New patients get no smaller id.
     pub next_patient_id: u64,
-    /// Code lists to store, those of the moment that was copied.
+    /// Code lists to store: those of an archive that has them beside the register.
     pub lists: Vec<StoredList>,
     /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
     pub time: Option<KeptTime>,

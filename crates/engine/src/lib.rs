@@ -29,7 +29,7 @@ pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, KeptTime, LogPiece, RestoreEnd, StoreMoment};
+pub use copied::{Beginning, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
 pub use embedded::{
     AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, ImportBatch, Ledger,
     MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,

@@ -88,7 +88,7 @@ fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     // The same number of changes, and others: a store that was set back by copying its files went on.
     let mut other = one.clone();
     let chain = other.about.chain.as_mut().unwrap();
-    chain.changes = chain.patients;
+    chain.changes = chain.register;
     assert!(refused(&place.engine, &other).contains("other changes"));
     let mut earlier = one.clone();
     earlier.about.chain = None;

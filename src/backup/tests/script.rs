@@ -110,8 +110,8 @@ fn step(dice: &mut Dice) -> Step {
 pub(super) fn play(engine: &Engine, now: &Arc<AtomicI64>, script: &Script, to: u64, patients_to: u64) {
     for (at, step) in script.0.iter().enumerate() {
         now.store(NOON + at as i64 * 1_000, Ordering::SeqCst);
-        let is_patient = matches!(step, Step::Patient { .. });
-        let is_over = match is_patient {
+        let is_registered = matches!(step, Step::Patient { .. } | Step::List { .. });
+        let is_over = match is_registered {
             true => engine.patients().last_change().unwrap() >= patients_to,
             false => engine.seq().0 >= to,
         };

@@ -142,22 +142,6 @@ fn a_store_that_is_set_back_has_the_time_of_what_it_holds() {
 }
 
 #[test]
-fn an_archive_of_an_earlier_release_has_the_time_of_what_it_holds() {
-    let place = Place::new();
-    create(&place.engine).unwrap();
-    place.now.fetch_add(50_000, Ordering::SeqCst);
-    patient(&place.engine, "Mari");
-    let earlier = place.edited("earlier.tar", &|about| {
-        about["format"] = 1.into();
-        ["time", "chain", "chain-after"].iter().for_each(|name| drop(about.as_object_mut().unwrap().remove(*name)));
-    });
-    let archive = Archive::look(&earlier, &ArchiveKeys::default()).unwrap();
-    check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
-    let (_, restored) = place.restored(&[archive], "restored", None);
-    assert_eq!(clock(&restored), clock(&place.engine));
-}
-
-#[test]
 fn a_store_is_set_back_to_the_last_change_that_was_made_by_a_time() {
     let place = Place::new();
     let archives: Vec<Archive> = (0..3)

@@ -5,7 +5,7 @@ use std::sync::mpsc::TrySendError;
 
 use tokio::sync::oneshot;
 
-use super::store::record::{FieldTag, RecordDraft};
+use super::store::record::{EntryDraft, FieldTag};
 use super::writer::{AnswerSender, Job, Prepared};
 use super::{Engine, EngineShared, subject, who};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, OVERLAY_ROWS_MAX};
@@ -28,7 +28,7 @@ impl Change for Write {
 }
 
 /// Versions of an import, ready for the writer. They are stored in one batch; each is told what became of it.
-pub struct ImportBatch(Vec<(RecordDraft, ImportedVersion)>);
+pub struct ImportBatch(Vec<(EntryDraft, ImportedVersion)>);
 
 impl Change for ImportBatch {
     type Answer = Vec<Imported>;

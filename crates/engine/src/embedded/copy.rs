@@ -1,30 +1,27 @@
 //! What a backup is made from: one moment, then pieces of the logs up to it while the writer goes on. And what a copied piece must be.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::patients;
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::StoredConsent as ConsentRecord;
-use super::store::copy::{self, CopiedChange};
-use super::store::patient::CopiedPatient;
-use super::store::patient::change::PatientLogEntry;
+use super::store::copy::{self, CopiedEntry};
 use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
-use super::store::row;
-use super::store::{ChangeKind, StoreError};
-use crate::StoreChain;
+use super::store::{ChangeKind, ChangeRow, StoreError, StoreMark};
+use super::store::{list, row};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
+use crate::{EntryLog, PieceForm, StoreChain, StoredList};
 use certificate::search::row::Row;
 use certificate::{Id, Seq, State, Version, head};
 use fhir::json::{self, Json};
 
-/// Reads copied pieces without storing them: every row whole, in its place and behind the one before.
+/// Reads copied pieces without storing them: every entry whole, in its place and behind the one before.
 pub struct CopyCheck {
     dictionaries: HashMap<u8, Dictionary>,
     order: CopyOrder,
     /// What lies behind this change is passed over, as a restore up to it does.
     to: Seq,
-    raw: Vec<u8>,
 }
 
 impl CopyCheck {
@@ -34,36 +31,40 @@ impl CopyCheck {
     /// A dictionary cannot be used.
     pub fn new(dictionaries: &[(u8, Vec<u8>)], order: CopyOrder, to: Seq) -> Result<CopyCheck, StoreError> {
         let ready = dictionaries.iter().map(|(number, content)| Ok((*number, body::dictionary(content)?)));
-        Ok(CopyCheck { dictionaries: ready.collect::<Result<_, StoreError>>()?, order, to, raw: Vec::new() })
+        Ok(CopyCheck { dictionaries: ready.collect::<Result<_, StoreError>>()?, order, to })
     }
 
-    /// Reads a piece of changes.
+    /// Reads a piece of a log.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn changes(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        for copied in copy::read_changes(piece) {
+    pub fn piece(&mut self, log: EntryLog, form: PieceForm, piece: &[u8]) -> Result<(), StoreError> {
+        let dictionaries = &self.dictionaries;
+        let known = |number| dictionaries.get(&number).copied().ok_or_else(|| unknown(number));
+        for copied in copy::read(log, form, piece, known) {
             let copied = copied?;
-            if copied.change.seq > self.to {
+            if log == EntryLog::Changes && copied.row.seq > self.to {
                 break;
             }
-            if let CopiedRecord::Version(number, record) = self.order.change(&copied)? {
-                let dictionaries = &self.dictionaries;
-                let known = |number| dictionaries.get(&number).copied().ok_or_else(|| unknown(number));
-                whole_row(copied.change.id, number, &record, known, &mut self.raw)?;
+            self.order.take(&copied)?;
+            let id = copied.row.id;
+            match copied.row.what {
+                ChangeKind::Version(number) => {
+                    whole_row(id, number, &VersionRecord::read(&copied.record)?, known)?;
+                }
+                ChangeKind::List(_) => match list::read(&copied.record, known)? {
+                    Some(list) => drop(self.order.lists.insert(id, list)),
+                    None => drop(self.order.lists.remove(&id)),
+                },
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// As [`changes`](Self::changes), of the versions of patients.
-    pub fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        self.order.patients(piece)
-    }
-
     /// How far the chains go, where their beginning is known.
     pub fn chain(&self) -> Option<StoreChain> {
-        self.order.chain()
+        self.order.chain
     }
 
     /// What was read so far, for the check of what goes on from it.
@@ -72,20 +73,22 @@ impl CopyCheck {
     }
 }
 
-/// Where copied rows stand: each must be the next of its log and of its certificate or patient. A check and a restore both ask it, so that
-/// what the one lets through the other takes. It holds some 40 bytes for each certificate and patient.
+/// Where copied entries stand: each must be the next of its log and of its certificate or patient. A check and a restore both ask it, so
+/// that what the one lets through the other takes. It holds some 40 bytes for each certificate and patient.
 #[derive(Default)]
 pub struct CopyOrder {
-    /// The last change of certificates and of patients.
-    seq: Seq,
-    patient_change: u64,
-    /// Versions up to the last change; none before the first row of a copy that goes on from another.
-    running: Option<u64>,
+    /// The last entry of both logs.
+    last: [Seq; 2],
+    /// Versions of certificates and of patients up to there; none before the first entry of a copy that goes on from another.
+    running: [Option<u64>; 2],
     certificates: HashMap<Id, CertificatePlace>,
-    patients: HashMap<Id, Version>,
+    /// The last versions of patients, changes of code lists and marks: by what is said of them, and id.
+    others: HashMap<(u8, Id), u32>,
+    /// Code lists that are loaded, by id.
+    lists: BTreeMap<Id, StoredList>,
     /// How far the chains go, where their beginning is known.
     chain: Option<StoreChain>,
-    /// It goes on from a copy that was not read: the first row of a certificate or patient may be any.
+    /// It goes on from a copy that was not read: the first entry of a certificate or patient may be any.
     goes_on: bool,
 }
 
@@ -97,33 +100,34 @@ struct CertificatePlace {
     is_deleted: bool,
 }
 
-/// The record of a copied change.
-pub(super) enum CopiedRecord<'a> {
-    Version(Version, VersionRecord<'a>),
-    Consent(ConsentRecord<'a>),
+fn place_of(log: EntryLog) -> usize {
+    match log {
+        EntryLog::Changes => 0,
+        EntryLog::Register => 1,
+    }
 }
 
 impl CopyOrder {
-    /// A copy that begins behind these changes, which the chains go to; 0: with the first.
-    pub fn behind(seq: Seq, patient_change: u64, chain: Option<StoreChain>) -> CopyOrder {
-        let goes_on = seq > Seq(0) || patient_change > 0;
-        let running = (!goes_on).then_some(0);
-        CopyOrder { seq, patient_change, running, chain, goes_on, ..CopyOrder::default() }
+    /// A copy that begins behind these entries, which the chains go to; 0: with the first.
+    pub fn behind(seq: Seq, register: u64, chain: Option<StoreChain>) -> CopyOrder {
+        let goes_on = seq > Seq(0) || register > 0;
+        let running = [(!goes_on).then_some(0); 2];
+        CopyOrder { last: [seq, Seq(register)], running, chain, goes_on, ..CopyOrder::default() }
     }
 
-    /// The last change.
-    pub fn seq(&self) -> Seq {
-        self.seq
-    }
-
-    /// The last change of a patient.
-    pub fn patient_change(&self) -> u64 {
-        self.patient_change
+    /// Number of the last entry of a log.
+    pub fn last(&self, log: EntryLog) -> Seq {
+        self.last[place_of(log)]
     }
 
     /// How far the chains go, where their beginning is known.
     pub fn chain(&self) -> Option<StoreChain> {
         self.chain
+    }
+
+    /// The code lists that are loaded, where a check read them.
+    pub fn lists(&self) -> impl Iterator<Item = &StoredList> {
+        self.lists.values()
     }
 
     /// Goes on with what the head of the next archive says of the chains.
@@ -142,115 +146,135 @@ impl CopyOrder {
         }
     }
 
-    /// Takes the next change of certificates; its record comes back.
+    /// Takes the next entry of its log.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub(super) fn change<'a>(&mut self, copied: &CopiedChange<'a>) -> Result<CopiedRecord<'a>, StoreError> {
-        let change = copied.change;
-        let (seq, id) = (change.seq, change.id);
-        if seq.0.checked_sub(1) != Some(self.seq.0) {
-            return Err(StoreError::Damaged(format!("change {seq} stands behind change {}", self.seq)));
+    pub(super) fn take(&mut self, copied: &CopiedEntry) -> Result<(), StoreError> {
+        let CopiedEntry { row, record } = copied;
+        let (log, seq) = (row.log(), row.seq);
+        let (at, name) = (place_of(log), log.name());
+        if seq.0.checked_sub(1) != Some(self.last[at].0) {
+            let before = self.last[at];
+            return Err(StoreError::Damaged(format!("number {seq} of {name} stands behind number {before}")));
         }
-        if id.get() > ID_MAX {
-            return Err(StoreError::Damaged(format!("change {seq} is of Composition/{id}, an id that none can have")));
+        if row.id.get() > ID_MAX {
+            return Err(StoreError::Damaged(format!(
+                "number {seq} of {name} is {}, an id that none can have",
+                row.made()
+            )));
         }
-        let running = self.running.map(|running| running + u64::from(change.version().is_some()));
-        if running.is_some_and(|running| running != change.running) {
-            return Err(StoreError::Damaged(format!("change {seq} counts {} versions", change.running)));
+        let running = self.running[at].map(|running| running + u64::from(row.is_counted()));
+        if running.is_some_and(|running| running != row.running) {
+            return Err(StoreError::Damaged(format!("number {seq} of {name} counts {} versions", row.running)));
         }
-        let place = self.certificates.get(&id).copied().unwrap_or_default();
-        let out_of_place =
-            |what: String| Err(StoreError::Damaged(format!("{what} of Composition/{id} is out of its place")));
-        let (place, record) = match change.what {
+        match row.what {
             ChangeKind::Version(number) => {
-                let record = version(copied)?;
-                if number.before() != place.version && (place.version.is_some() || !self.goes_on) {
-                    return out_of_place(format!("version {number}"));
-                }
-                if place.is_deleted {
-                    return Err(StoreError::Damaged(format!("Composition/{id} goes on behind its deletion")));
-                }
-                let is_deleted = record.state == State::Deleted;
-                let place = CertificatePlace { version: Some(number), is_deleted, ..place };
-                (place, CopiedRecord::Version(number, record))
+                let record = VersionRecord::read(record)?;
+                record.fields.check()?;
+                self.expect_own(row, (record.seq, record.stamp.milliseconds))?;
+                self.version(row, number, record.state == State::Deleted)?;
             }
             ChangeKind::Consent(number) => {
-                let record = consent(copied)?;
-                let is_of_newest = match place.version {
-                    Some(version) => version == record.version,
-                    None => self.goes_on,
-                };
-                let is_next = match place.consents {
-                    Some(before) => before.checked_add(1) == Some(number),
-                    None => number == 1 || self.goes_on,
-                };
-                if !is_next || !is_of_newest || place.is_deleted {
-                    return out_of_place(format!("change {number} of the consent"));
-                }
-                let place = CertificatePlace { consents: Some(number), version: Some(record.version), ..place };
-                (place, CopiedRecord::Consent(record))
+                let record = ConsentRecord::read(row.id, number, record)?;
+                self.expect_own(row, (record.seq, record.stamp.milliseconds))?;
+                self.consent(row, number, record.version)?;
             }
-        };
-        self.certificates.insert(id, place);
+            ChangeKind::Patient(version) => {
+                let record = PatientRecord::read(row.id, version, record)?;
+                self.expect_own(row, (Seq(record.number), record.stamp.milliseconds))?;
+                record.facts()?;
+                patients::resource(row.id, version, &record)?;
+                self.other(row, 3, version.get())?;
+            }
+            ChangeKind::List(number) => self.other(row, 4, number)?,
+            ChangeKind::Mark => {
+                StoreMark::read(row.id.get(), record)?;
+                self.other(row, 5, 1)?;
+            }
+        }
         if let Some(chain) = &mut self.chain {
-            chain.changes = chain.changes.followed_by(&change.chained(copied.record));
+            let head = match log {
+                EntryLog::Changes => &mut chain.changes,
+                EntryLog::Register => &mut chain.register,
+            };
+            *head = head.followed_by(&row.chained(record));
         }
-        (self.seq, self.running) = (seq, Some(change.running));
-        Ok(record)
-    }
-
-    /// Takes the next versions of patients.
-    ///
-    /// # Errors
-    /// What is wrong with them, in words.
-    pub(super) fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        copy::read_patients(piece).try_for_each(|copied| self.patient(&copied?))
-    }
-
-    fn patient(&mut self, copied: &CopiedPatient) -> Result<(), StoreError> {
-        let CopiedPatient { number, id, version, record: bytes } = *copied;
-        if number.checked_sub(1) != Some(self.patient_change) {
-            let before = self.patient_change;
-            return Err(StoreError::Damaged(format!("change {number} of patients stands behind change {before}")));
-        }
-        if id.get() > ID_MAX {
-            let problem = format!("change {number} of patients is of Patient/{id}, an id that none can have");
-            return Err(StoreError::Damaged(problem));
-        }
-        let before = self.patients.get(&id).copied();
-        if version.before() != before && (before.is_some() || !self.goes_on) {
-            return Err(StoreError::Damaged(format!("version {version} of Patient/{id} is out of its place")));
-        }
-        let record = PatientRecord::read(id, version, bytes)?;
-        record.facts()?;
-        patients::resource(id, version, &record)?;
-        self.patients.insert(id, version);
-        if let Some(chain) = &mut self.chain {
-            chain.patients = chain.patients.followed_by(&PatientLogEntry { number, id, version }.chained(bytes));
-        }
-        self.patient_change = number;
+        (self.last[at], self.running[at]) = (seq, Some(row.running));
         Ok(())
     }
+
+    fn version(&mut self, row: &ChangeRow, number: Version, is_deleted: bool) -> Result<(), StoreError> {
+        let place = self.certificates.entry(row.id).or_default();
+        if number.before() != place.version && (place.version.is_some() || !self.goes_on) {
+            return Err(out_of_place(row));
+        }
+        if place.is_deleted {
+            return Err(StoreError::Damaged(format!("Composition/{} goes on behind its deletion", row.id)));
+        }
+        (place.version, place.is_deleted) = (Some(number), is_deleted);
+        Ok(())
+    }
+
+    fn consent(&mut self, row: &ChangeRow, number: u32, of: Version) -> Result<(), StoreError> {
+        let place = self.certificates.entry(row.id).or_default();
+        let is_of_newest = place.version.map_or(self.goes_on, |version| version == of);
+        let is_next = match place.consents {
+            Some(before) => before.checked_add(1) == Some(number),
+            None => number == 1 || self.goes_on,
+        };
+        if !is_next || !is_of_newest || place.is_deleted {
+            return Err(out_of_place(row));
+        }
+        (place.consents, place.version) = (Some(number), Some(of));
+        Ok(())
+    }
+
+    fn other(&mut self, row: &ChangeRow, kind: u8, number: u32) -> Result<(), StoreError> {
+        let before = self.others.insert((kind, row.id), number);
+        match before.map_or(number == 1 || self.goes_on, |before| before.checked_add(1) == Some(number)) {
+            true => Ok(()),
+            false => Err(out_of_place(row)),
+        }
+    }
+
+    /// The record must be that of its row.
+    fn expect_own(&self, row: &ChangeRow, own: (Seq, i64)) -> Result<(), StoreError> {
+        match own == (row.seq, row.milliseconds) {
+            true => Ok(()),
+            false => {
+                let name = row.log().name();
+                Err(StoreError::Damaged(format!("number {} of {name} has the record of another", row.seq)))
+            }
+        }
+    }
+}
+
+fn out_of_place(row: &ChangeRow) -> StoreError {
+    StoreError::Damaged(format!("{} is out of its place", row.made()))
 }
 
 /// The last change of a piece that was made by a time (milliseconds since 1970 UTC), and whether a later one stands behind it. Imported
 /// versions bring times of another store, so they are taken with the change they stand before.
 ///
 /// # Errors
-/// A row is damaged.
-pub fn made_by(piece: &[u8], time: i64) -> Result<(Option<Seq>, bool), StoreError> {
+/// An entry is damaged, or a dictionary cannot be used.
+pub fn made_by(piece: &[u8], dictionaries: &[(u8, Vec<u8>)], time: i64) -> Result<(Option<Seq>, bool), StoreError> {
+    let known = |number: u8| {
+        let content = dictionaries.iter().find(|(known, _)| *known == number).ok_or_else(|| unknown(number))?;
+        body::dictionary(&content.1)
+    };
     let mut last = None;
-    for copied in copy::read_changes(piece) {
-        let copied = copied?;
-        let is_imported = match copied.change.what {
-            ChangeKind::Version(_) => version(&copied)?.is_imported()?,
-            ChangeKind::Consent(_) => false,
+    for copied in copy::read(EntryLog::Changes, PieceForm::Present, piece, known) {
+        let CopiedEntry { row, record } = copied?;
+        let is_imported = match row.what {
+            ChangeKind::Version(_) => VersionRecord::read(&record)?.is_imported()?,
+            _ => false,
         };
-        if !is_imported && copied.change.milliseconds > time {
+        if !is_imported && row.milliseconds > time {
             return Ok((last, true));
         }
-        last = Some(copied.change.seq);
+        last = Some(row.seq);
     }
     Ok((last, false))
 }
@@ -259,69 +283,45 @@ fn unknown(number: u8) -> StoreError {
     StoreError::Damaged(format!("dictionary {number} is missing"))
 }
 
-/// The record of a copied version; it must be that of its change.
-fn version<'a>(copied: &CopiedChange<'a>) -> Result<VersionRecord<'a>, StoreError> {
-    let record = VersionRecord::read(copied.record)?;
-    record.fields.check()?;
-    let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
-    is_its.then_some(record).ok_or_else(|| foreign(copied))
-}
-
-/// The record of a copied change of consent; it must be that of its change.
-fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>, StoreError> {
-    let ChangeKind::Consent(number) = copied.change.what else { return Err(foreign(copied)) };
-    let record = ConsentRecord::read(copied.change.id, number, copied.record)?;
-    let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
-    is_its.then_some(record).ok_or_else(|| foreign(copied))
-}
-
-fn foreign(copied: &CopiedChange) -> StoreError {
-    StoreError::Damaged(format!("change {} has the record of another", copied.change.seq))
-}
-
 /// The index row of a copied version whose body is the JSON of a resource; none for a tombstone.
 pub(super) fn whole_row(
     id: Id,
     version: Version,
     record: &VersionRecord,
     dictionary: impl FnOnce(u8) -> Result<Dictionary, StoreError>,
-    raw: &mut Vec<u8>,
 ) -> Result<Option<Row>, StoreError> {
-    let what = format!("version {version} of Composition/{id}");
-    let row = row(record, dictionary, raw).map_err(|error| match error {
-        StoreError::Damaged(problem) => StoreError::Damaged(format!("{what}: {problem}")),
-        error => error,
-    })?;
-    if row.is_some() {
-        let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes);
-        head::write(&mut resource, "Composition", id, version, record.stamp);
-        resource.extend_from_slice(&raw[..record.raw_bytes]);
-        // Type and id stand in the head; a second one behind it is refused.
-        if !matches!(json::parse(&resource), Ok(Json::Object(_))) {
-            return Err(StoreError::Damaged(format!("{what}: its body is not the JSON of a resource")));
+    read_whole(id, version, record, dictionary).map_err(|error| match error {
+        StoreError::Damaged(problem) => {
+            StoreError::Damaged(format!("version {version} of Composition/{id}: {problem}"))
         }
-    }
-    Ok(row)
+        error => error,
+    })
 }
 
-/// The index row of a copied version, expanded with its body, whose checksum is looked at so; none for a tombstone.
-pub(super) fn row(
+fn read_whole(
+    id: Id,
+    version: Version,
     record: &VersionRecord,
     dictionary: impl FnOnce(u8) -> Result<Dictionary, StoreError>,
-    raw: &mut Vec<u8>,
 ) -> Result<Option<Row>, StoreError> {
+    let damaged = |problem: &str| Err(StoreError::Damaged(problem.to_owned()));
     if record.state == State::Deleted {
-        let is_bare = record.frame.is_empty() && record.raw_bytes == 0 && record.row_bytes == 0;
-        return is_bare.then_some(None).ok_or_else(|| StoreError::Damaged("a tombstone has a body".into()));
+        return if record.is_bare() { Ok(None) } else { damaged("a tombstone has a body") };
     }
-    if record.raw_bytes + record.row_bytes > COPY_RECORD_BYTES_MAX {
-        return Err(StoreError::Damaged("a version is larger than any can be".into()));
+    if record.raw_bytes > COPY_RECORD_BYTES_MAX {
+        return damaged("it is larger than any version can be");
     }
-    raw.clear();
-    body::expand(dictionary(record.dictionary)?, record.frame, record.raw_bytes + record.row_bytes, raw)?;
-    let row = row::read_row(record, &raw[record.raw_bytes..])?;
-    match row.class.state == record.state {
-        true => Ok(Some(row)),
-        false => Err(StoreError::Damaged("the index row of a version is in another state than the version".into())),
+    let dictionary = dictionary(record.dictionary)?;
+    let row = row::read_row(record, dictionary)?;
+    if row.class.state != record.state {
+        return damaged("its index row is in another state than it");
+    }
+    let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes);
+    head::write(&mut resource, "Composition", id, version, record.stamp);
+    body::expand(dictionary, record.body, record.raw_bytes, &mut resource)?;
+    // Type and id stand in the head; a second one behind it is refused.
+    match json::parse(&resource) {
+        Ok(Json::Object(_)) => Ok(Some(row)),
+        _ => damaged("its body is not the JSON of a resource"),
     }
 }

@@ -2,12 +2,12 @@
 
 use super::packed::{self, bytes_max};
 use super::store::record::VersionRecord;
-use super::store::row::{lay, read_row};
-use super::store::{StoreError, StoreReader, body};
+use super::store::row::lay;
+use super::store::{StoreError, StoreReader};
 use super::{Engine, EngineShared, witnessed};
 use crate::{RowStanding, StoredVersion, VersionSubject};
 use certificate::search::row::Row;
-use certificate::{Consent, Id, Seq, Stamp, State, Version, head};
+use certificate::{Consent, Id, Seq, Stamp, State, Version};
 
 /// A version of a certificate at one moment. Nothing of it is expanded before it is asked for, and all that is asked of it, or of other
 /// versions through it, is of the same moment.
@@ -99,25 +99,12 @@ impl Entry<'_> {
         self.shared.row(&self.record)?.map(|row| self.with_consent(row)).transpose()
     }
 
-    /// As [`stored`](Self::stored) and [`row`](Self::row). Body and row lie in one frame, so both cost no more than one of them.
+    /// As [`stored`](Self::stored) and [`row`](Self::row).
     ///
     /// # Errors
     /// `Damaged`.
     pub fn stored_with_row(&self) -> Result<(StoredVersion, Option<Row>), StoreError> {
-        let Entry { record, id, version, .. } = self;
-        let mut resource = Vec::new();
-        let mut row = None;
-        if record.state != State::Deleted {
-            let dictionary = self.shared.store.dictionary(record.dictionary)?;
-            resource.reserve(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
-            head::write(&mut resource, "Composition", *id, *version, record.stamp);
-            body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, &mut resource)?;
-            let end = resource.len() - record.row_bytes;
-            row = Some(self.with_consent(read_row(record, &resource[end..])?)?);
-            resource.truncate(end);
-        }
-        let (id, version, state, stamp) = (*id, *version, record.state, record.stamp);
-        Ok((StoredVersion { id, version, state, stamp, resource }, row))
+        Ok((self.stored()?, self.row()?))
     }
 
     /// The consent that holds now for the certificate.

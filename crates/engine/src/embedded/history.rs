@@ -248,7 +248,7 @@ fn by_seq(
                 Seq(seq.0 - 1)
             }
             // However many changes of consent follow each other, they are passed in one jump.
-            ChangeKind::Consent(_) => nth_version(reader, seq, change.running)?,
+            _ => nth_version(reader, seq, change.running)?,
         };
     }
     Ok((total, hits))

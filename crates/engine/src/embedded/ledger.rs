@@ -74,12 +74,11 @@ impl Ledger<'_> {
                 epoch: reader.meta_text("epoch")?,
                 names: names.collect::<Result<_, StoreError>>()?,
                 until: position.seq,
-                patients_until: reader.last_patient_change()?,
+                register_until: reader.last_entry(EntryLog::Register)?.map_or(0, |entry| entry.row.seq.0),
                 chain: reader.chain()?,
                 next_id: position.next_id.get(),
                 next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
                 dictionaries: reader.dictionaries()?,
-                lists: reader.lists()?,
                 time: KeptTime {
                     newest: since_1970(position.milliseconds),
                     accepted: since_1970(reader.clock_accepted()?),
@@ -91,15 +90,14 @@ impl Ledger<'_> {
         })
     }
 
-    /// How far the chains went at a change and at a change of patients; none where the store has not come so far.
+    /// How far the chains went at an entry of each log; none where the store has not come so far.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn chain_at(&self, change: Seq, patient_change: u64) -> Result<Option<StoreChain>, StoreError> {
-        let of = |log, number| self.hash(log, number);
-        let (origin, changes) = (of(EntryLog::Changes, 0)?, of(EntryLog::Changes, change.0)?);
-        let parts = origin.zip(changes).zip(of(EntryLog::Patients, patient_change)?);
-        Ok(parts.map(|((origin, changes), patients)| StoreChain { origin, changes, patients }))
+    pub fn chain_at(&self, change: Seq, register: u64) -> Result<Option<StoreChain>, StoreError> {
+        let (origin, changes) = (self.hash(EntryLog::Changes, 0)?, self.hash(EntryLog::Changes, change.0)?);
+        let parts = origin.zip(changes).zip(self.hash(EntryLog::Register, register)?);
+        Ok(parts.map(|((origin, changes), register)| StoreChain { origin, changes, register }))
     }
 
     /// Hash of an entry; none where the log has not come so far. Number 0 is where it begins.
@@ -107,36 +105,27 @@ impl Ledger<'_> {
     /// # Errors
     /// It cannot be read.
     pub fn hash(&self, log: EntryLog, number: u64) -> Result<Option<EntryHash>, StoreError> {
-        self.0.reading(|reader| match (log, number.checked_sub(1)) {
-            (EntryLog::Patients, Some(before)) => Ok(reader.patient_changes(before, 1)?.pop().map(|(_, hash)| hash)),
-            (EntryLog::Changes, _) | (EntryLog::Patients, None) => reader.change_hash(Seq(number)),
-        })
+        self.0.reading(|reader| reader.entry_hash(log, number))
     }
 
-    /// The last change, and the last version of a patient.
+    /// The last entry of each log.
     ///
     /// # Errors
     /// It cannot be read.
     pub fn heads(&self) -> Result<[EntryHead; 2], StoreError> {
         self.0.reading(|reader| {
-            let StoreChain { changes, patients, .. } = reader.chain()?;
-            let last = reader.last_change()?.map_or(0, |change| change.seq.0);
-            let last_patient = reader.last_patient_change()?;
-            let changes = EntryHead { log: EntryLog::Changes, number: last, hash: changes };
-            Ok([changes, EntryHead { log: EntryLog::Patients, number: last_patient, hash: patients }])
+            let StoreChain { changes, register, .. } = reader.chain()?;
+            let last = |log| Ok::<_, StoreError>(reader.last_entry(log)?.map_or(0, |entry| entry.row.seq.0));
+            let of = |log, hash| Ok::<_, StoreError>(EntryHead { log, number: last(log)?, hash });
+            Ok([of(EntryLog::Changes, changes)?, of(EntryLog::Register, register)?])
         })
     }
 
-    /// Copies changes after one and up to another, as many as a piece holds; none when there is nothing between the two.
+    /// Copies entries of a log behind one and up to another, as many as a piece holds; none when there is nothing between the two.
     ///
     /// # Errors
-    /// A change, or what it made, is missing or cannot be read.
-    pub fn copy_changes(&self, after: Seq, until: Seq) -> Result<LogPiece, StoreError> {
-        self.0.shared.heed(copy::changes(&self.0.shared.store, after.0, until.0))
-    }
-
-    /// As [`copy_changes`](Self::copy_changes), of the versions of patients.
-    pub fn copy_patients(&self, after: u64, until: u64) -> Result<LogPiece, StoreError> {
-        self.0.shared.heed(copy::patients(&self.0.shared.store, after, until))
+    /// An entry is missing or cannot be read.
+    pub fn copy(&self, log: EntryLog, after: u64, until: u64) -> Result<LogPiece, StoreError> {
+        self.0.shared.heed(copy::piece(&self.0.shared.store, log, after, until))
     }
 }

@@ -7,6 +7,7 @@ mod compact;
 mod consent;
 mod copy;
 mod counters;
+mod derive;
 mod engine;
 mod entry;
 mod health;
@@ -270,7 +271,7 @@ impl Engine {
 
     /// The code lists that were loaded.
     pub fn lists(&self) -> Result<Vec<StoredList>, StoreError> {
-        self.reading(StoreReader::lists)
+        self.reading(|reader| reader.lists(|number| self.shared.store.dictionary(number)))
     }
 
     /// The head of the audit trail, as it was handed over last.

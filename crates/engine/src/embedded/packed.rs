@@ -2,10 +2,9 @@
 
 use super::store::body::{self, Dictionary};
 use super::store::record::VersionRecord;
-use super::store::{StoreError, StoreReader, StoredVersionPage};
+use super::store::{StoreError, StoreReader, StoredVersionPage, row};
 use super::{EngineShared, StoredVersion};
 use certificate::search::class::Class;
-use certificate::search::row_bytes;
 use certificate::{Id, Stamp, State, Version, head};
 
 /// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
@@ -38,21 +37,15 @@ impl Packed {
         write(&VersionRecord::read(self.lying.bytes())?, self.id, self.version, dictionary, out)
     }
 
-    /// As [`write`](Self::write); what comes back is the class of its row, its consent left open. Both lie in one frame.
+    /// As [`write`](Self::write); what comes back is the class of its row, its consent left open.
     ///
     /// # Errors
     /// `Damaged`.
     pub fn write_with_class(&self, out: &mut Vec<u8>) -> Result<Option<Class>, StoreError> {
         let Some(dictionary) = self.dictionary else { return Ok(None) };
         let record = VersionRecord::read(self.lying.bytes())?;
-        out.reserve(bytes_max(&record));
-        head::write(out, "Composition", self.id, self.version, record.stamp);
-        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
-        let end = out.len() - record.row_bytes;
-        let unreadable = || StoreError::Damaged("an index row is not readable".into());
-        let class = row_bytes::decode_class(&out[end..]).ok_or_else(unreadable)?;
-        out.truncate(end);
-        Ok(Some(class))
+        write(&record, self.id, self.version, dictionary, out)?;
+        row::read_class(&record, dictionary).map(Some)
     }
 
     /// The version with its resource.
@@ -98,9 +91,9 @@ pub(super) fn stored(
     Ok(StoredVersion { id, version, state: record.state, stamp: record.stamp, resource })
 }
 
-/// The index row lies behind the body in one frame and is cut off afterwards.
+/// Bytes of the resource of a record, if not to the byte.
 pub(super) fn bytes_max(record: &VersionRecord) -> usize {
-    head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes
+    head::HEAD_BYTES_MAX + record.raw_bytes
 }
 
 fn write(
@@ -112,7 +105,5 @@ fn write(
 ) -> Result<(), StoreError> {
     out.reserve(bytes_max(record));
     head::write(out, "Composition", id, version, record.stamp);
-    body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
-    out.truncate(out.len() - record.row_bytes);
-    Ok(())
+    body::expand(dictionary, record.body, record.raw_bytes, out)
 }

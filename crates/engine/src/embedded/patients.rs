@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use super::links::PatientLinks;
 use super::store::StoreError;
-use super::store::patient::change::PatientLogEntry;
 use super::store::patient::record::PatientRecord;
+use super::store::{ChangeKind, LoggedEntry};
 use super::{Engine, EngineShared};
-use crate::{PatientFacts, PatientLine, StoredPatient};
+use crate::{EntryLog, PatientFacts, PatientLine, StoredPatient};
 use certificate::{Id, Version, head};
 use fhir::json::{self, Json};
 
@@ -102,13 +102,17 @@ impl Patients<'_> {
     /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
     /// are numbered from 1 without gaps, apart from changes of certificates.
     pub fn changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, StoreError> {
-        let changes = self.0.reading(|reader| reader.patient_changes(after, max))?;
-        Ok(changes.into_iter().map(|(PatientLogEntry { number, id, version }, _)| (number, id, version)).collect())
+        let entries = self.0.reading(|reader| reader.entries_after(EntryLog::Register, after, max))?;
+        let version = |entry: LoggedEntry| match entry.row.what {
+            ChangeKind::Patient(version) => Some((entry.row.seq.0, entry.row.id, version)),
+            _ => None,
+        };
+        Ok(entries.into_iter().filter_map(version).collect())
     }
 
     /// Number of the newest change of patients; 0 while there is none.
     pub fn last_change(&self) -> Result<u64, StoreError> {
-        self.0.reading(|reader| reader.last_patient_change())
+        self.0.reading(|reader| Ok(reader.last_entry(EntryLog::Register)?.map_or(0, |entry| entry.row.seq.0)))
     }
 
     /// Number of patients.

@@ -4,23 +4,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::classes::{self, Classes};
-use super::copy::{CopiedRecord, CopyOrder, row, whole_row};
-use super::counters::Deltas;
-use super::store::consent::record::StoredConsent;
-use super::store::copy::{CopiedChange, read_changes};
-use super::store::record::VersionRecord;
-use super::store::row::lay;
-use super::store::{self, Batch, CommitNeed, Store, StoreError, StorePosition};
+use super::classes::Classes;
+use super::copy::CopyOrder;
+use super::derive::Derivation;
+use super::store::copy::{self, CopiedEntry};
+use super::store::{self, CommitNeed, Store, StoreError, StoreMark, StorePosition};
 use super::{Engine, EngineMedia, EngineOptions, FolderNames, QuickRepair, store_options};
-use crate::{Beginning, ClockReset, RestoreEnd};
-use certificate::search::row::Row;
-use certificate::{Consent, Id, Seq, Version};
+use crate::{Beginning, ClockReset, EntryLog, PieceForm, RestoreEnd, system_clock};
+use certificate::Seq;
 
 /// A store that is being restored. Nobody else can open its folder as long as the mark of the restore lies in it.
 pub struct StoreRestore {
     store: Store,
     to: Seq,
+    form: PieceForm,
     epoch: String,
     progress: RestoreProgress,
     order: CopyOrder,
@@ -28,7 +25,6 @@ pub struct StoreRestore {
     patients_stamp: i64,
     /// Larger than every id a patient has.
     next_patient_id: u64,
-    raw: Vec<u8>,
 }
 
 /// How far it has come. A piece is taken as a whole or not at all.
@@ -38,6 +34,8 @@ struct RestoreProgress {
     classes: Arc<Classes>,
     /// Time stamp of the last change that was not imported. Such time stamps never decrease but where time began again.
     own: i64,
+    /// Where time began again, as far as that follows from the changes.
+    resets: Vec<ClockReset>,
 }
 
 impl StoreRestore {
@@ -46,7 +44,7 @@ impl StoreRestore {
     /// # Errors
     /// The folder cannot be written, or a dictionary cannot be used.
     pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
-        let Beginning { store: uuid, names, origin, dictionaries, to } = beginning;
+        let Beginning { store: uuid, names, origin, dictionaries, form, to } = beginning;
         // Nothing is to be repaired quickly here: a restore that was cut begins anew.
         let options = store::StoreOptions {
             cache_bytes,
@@ -61,89 +59,94 @@ impl StoreRestore {
         }
         let epoch = uuid::Uuid::new_v4().to_string();
         store.become_copy(&uuid, &epoch, origin, &dictionaries)?;
-        let progress = RestoreProgress { position: opened.position, classes: Arc::default(), own: i64::MIN };
+        let (position, classes) = (opened.position, Arc::default());
+        let progress = RestoreProgress { position, classes, own: i64::MIN, resets: Vec::new() };
         Ok(StoreRestore {
             store,
             to,
+            form,
             epoch,
             progress,
             order: CopyOrder::behind(Seq(0), 0, None),
             patients_stamp: i64::MIN,
             next_patient_id: 1,
-            raw: Vec::new(),
         })
     }
 
-    /// The last change it has.
-    pub fn seq(&self) -> Seq {
-        self.progress.position.seq
+    /// Number of the last entry of a log that it has.
+    pub fn last(&self, log: EntryLog) -> Seq {
+        self.order.last(log)
     }
 
-    /// Stores a piece of changes, durably. What lies behind the last change that is wanted is passed over.
+    /// Stores a piece of a log, durably. What lies behind the last change that is wanted is passed over.
     ///
     /// # Errors
-    /// What is wrong with it: a row that is damaged or out of its place.
-    pub fn changes(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        let mut progress = self.progress.clone();
-        let (raw, order, to, store) = (&mut self.raw, &mut self.order, self.to, &self.store);
-        store.write(|batch| {
-            let mut taking = PieceRestore { store, batch, progress: &mut progress, order, deltas: Deltas::new(), raw };
-            for copied in read_changes(piece) {
-                let copied = copied?;
-                if copied.change.seq > to {
-                    break;
+    /// What is wrong with it: an entry that is damaged or out of its place.
+    pub fn piece(&mut self, log: EntryLog, piece: &[u8]) -> Result<(), StoreError> {
+        let store = &self.store;
+        let copied = copy::read(log, self.form, piece, |number| store.dictionary(number));
+        match log {
+            EntryLog::Changes => {
+                let mut progress = self.progress.clone();
+                let (order, to) = (&mut self.order, self.to);
+                store.write(|batch| {
+                    let RestoreProgress { position, classes, own, resets } = &mut progress;
+                    let mut derived = Derivation::new(store, classes, true);
+                    for copied in copied {
+                        let copied = copied?;
+                        let CopiedEntry { row, record } = &copied;
+                        if row.seq > to {
+                            break;
+                        }
+                        order.take(&copied)?;
+                        let is_imported = derived.change(batch, row, record)?;
+                        batch.insert_copied(*row, record)?;
+                        batch.keep_time(position, *row)?;
+                        if is_imported {
+                            position.milliseconds = position.milliseconds.max(row.milliseconds);
+                        } else {
+                            if row.milliseconds < *own {
+                                resets.push(ClockReset { change: position.seq.0, at: row.milliseconds });
+                            }
+                            (*own, position.milliseconds) = (row.milliseconds, row.milliseconds);
+                        }
+                        (position.seq, position.running) = (row.seq, row.running);
+                        position.next_id = position.next_id.max(row.id.next());
+                    }
+                    derived.finish(batch);
+                    Ok(((), CommitNeed::Yes))
+                })?;
+                self.progress = progress;
+            }
+            EntryLog::Register => {
+                let entries = copied.collect::<Result<Vec<_>, StoreError>>()?;
+                entries.iter().try_for_each(|entry| self.order.take(entry))?;
+                let copied = store.write(|batch| Ok((batch.insert_copied_register(&entries)?, CommitNeed::Yes)))?;
+                let RestoreProgress { position, resets, .. } = &mut self.progress;
+                if copied.goes_back && resets.is_empty() {
+                    resets.push(ClockReset { change: position.seq.0, at: position.milliseconds });
                 }
-                taking.change(&copied)?;
+                self.patients_stamp = copied.last_stamp;
+                self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
             }
-            let deltas = std::mem::take(&mut taking.deltas);
-            batch.count(deltas);
-            Ok(((), CommitNeed::Yes))
-        })?;
-        self.progress = progress;
+        }
         Ok(())
-    }
-
-    /// Stores a piece of versions of patients, durably.
-    ///
-    /// # Errors
-    /// As [`changes`](StoreRestore::changes).
-    pub fn patients(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        self.order.patients(piece)?;
-        let position = &mut self.progress.position;
-        let copied = self.store.write(|batch| {
-            let copied = batch.insert_copied_patients(piece)?;
-            if copied.goes_back && position.reset.is_none() {
-                let reset = ClockReset { change: position.seq.0, at: position.milliseconds };
-                batch.add_reset(reset)?;
-                position.reset = Some(reset);
-            }
-            Ok((copied, CommitNeed::Yes))
-        })?;
-        self.patients_stamp = copied.last_stamp;
-        self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
-        Ok(())
-    }
-
-    /// The last change of a patient that it has.
-    pub fn patients_until(&self) -> u64 {
-        self.order.patient_change()
-    }
-
-    /// The newest time stamp of what was restored. A patient may be from before a reset.
-    fn newest(&self) -> i64 {
-        let StorePosition { milliseconds, reset, .. } = self.progress.position;
-        if reset.is_none() { milliseconds.max(self.patients_stamp) } else { milliseconds }
     }
 
     /// Makes the store one that can be opened, but for the mark in its folder.
     pub fn finish(self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
         let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
-        let position = self.progress.position;
+        let RestoreProgress { position, resets, .. } = &self.progress;
+        let now = system_clock()();
         self.store.write(|batch| {
-            if !changes.is_empty() {
-                batch.change_lists(&changes)?;
+            // Archives of today have both among the entries of the register.
+            if self.form == PieceForm::Former {
+                batch.change_lists(&changes, now, self.store.current_dictionary())?;
+                let resets = time.as_ref().map_or(resets, |time| &time.resets);
+                resets.iter().try_for_each(|reset| batch.add_reset(*reset))?;
             }
+            batch.mark(&StoreMark::Epoch(self.epoch.clone()), now)?;
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
             if let Some(purpose) = purpose {
@@ -154,11 +157,12 @@ impl StoreRestore {
             }
             let newest = match &time {
                 Some(time) => {
-                    batch.set_resets(&time.resets)?;
                     batch.accept_clock(time.accepted.unwrap_or(i64::MIN))?;
                     time.newest.unwrap_or(i64::MIN)
                 }
-                None => self.newest(),
+                // A patient may be from before a reset.
+                None if resets.is_empty() => position.milliseconds.max(self.patients_stamp),
+                None => position.milliseconds,
             };
             if newest != position.last {
                 batch.remember_latest_stamp(position.seq, newest)?;
@@ -190,102 +194,5 @@ impl RestoredStore {
         let EngineMedia { store, index } = EngineMedia::default();
         let opened = Store::open_restoring(&options.folder, store_options(options, store))?;
         Engine::run(Engine::over(options, index, opened)?)
-    }
-}
-
-/// One piece on its way into the store.
-struct PieceRestore<'r, 'b, 't> {
-    store: &'r Store,
-    batch: &'b mut Batch<'t>,
-    progress: &'r mut RestoreProgress,
-    order: &'r mut CopyOrder,
-    deltas: Deltas,
-    raw: &'r mut Vec<u8>,
-}
-
-impl PieceRestore<'_, '_, '_> {
-    fn change(&mut self, copied: &CopiedChange) -> Result<(), StoreError> {
-        let change = copied.change;
-        let is_imported = match self.order.change(copied)? {
-            CopiedRecord::Version(number, record) => self.version(copied, number, &record)?,
-            CopiedRecord::Consent(record) => self.consent(copied, &record).map(|()| false)?,
-        };
-        let RestoreProgress { position, own, .. } = &mut *self.progress;
-        self.batch.keep_time(position, change)?;
-        if is_imported {
-            position.milliseconds = position.milliseconds.max(change.milliseconds);
-        } else {
-            if change.milliseconds < *own {
-                let reset = ClockReset { change: position.seq.0, at: change.milliseconds };
-                self.batch.add_reset(reset)?;
-                position.reset = Some(reset);
-            }
-            (*own, position.milliseconds) = (change.milliseconds, change.milliseconds);
-        }
-        position.seq = change.seq;
-        position.running = change.running;
-        position.next_id = position.next_id.max(change.id.next());
-        Ok(())
-    }
-
-    /// Whether it was imported.
-    fn version(&mut self, copied: &CopiedChange, number: Version, record: &VersionRecord) -> Result<bool, StoreError> {
-        let change = copied.change;
-        let new = whole_row(change.id, number, record, |number| self.store.dictionary(number), self.raw)?;
-        // Most changes make certificates that nobody had before.
-        let is_new = change.id >= self.progress.position.next_id;
-        let before = if is_new { None } else { self.newest(change.id)? };
-        let consent = if is_new { Consent::default() } else { self.batch.consent(change.id)? };
-        self.leaves(before)?;
-        if let Some(mut new) = new {
-            lay(&mut new, consent);
-            self.enters(new)?;
-        }
-        self.batch.insert_copied(change, copied.record);
-        record.is_imported()
-    }
-
-    fn consent(&mut self, copied: &CopiedChange, record: &StoredConsent) -> Result<(), StoreError> {
-        let change = copied.change;
-        let row = self.newest(change.id)?;
-        let mut row = row.ok_or_else(|| StoreError::Damaged(format!("Composition/{} has no version", change.id)))?;
-        self.leaves(Some(row.clone()))?;
-        lay(&mut row, record.consent);
-        self.enters(row)?;
-        self.batch.insert_consent(change, record).map(drop)
-    }
-
-    /// The row of the newest version of a certificate, with the consent that holds.
-    fn newest(&mut self, id: Id) -> Result<Option<Row>, StoreError> {
-        let (store, raw) = (self.store, &mut *self.raw);
-        let found = self.batch.newest(id, |_, bytes| -> Result<Option<Row>, StoreError> {
-            row(&VersionRecord::read(bytes)?, |number| store.dictionary(number), raw)
-        })?;
-        let Some(mut row) = found.transpose()?.flatten() else { return Ok(None) };
-        lay(&mut row, self.batch.consent(id)?);
-        Ok(Some(row))
-    }
-
-    /// A current row is replaced.
-    fn leaves(&mut self, row: Option<Row>) -> Result<(), StoreError> {
-        let Some(row) = row else { return Ok(()) };
-        let class = self.progress.classes.find(&row.class).map(|(class, _)| class);
-        let class = class.ok_or_else(|| StoreError::Damaged("a stored row has a class that was never met".into()))?;
-        *self.deltas.entry(class).or_default() -= 1;
-        Ok(())
-    }
-
-    /// A row becomes current.
-    fn enters(&mut self, row: Row) -> Result<(), StoreError> {
-        let class = match self.progress.classes.find(&row.class) {
-            Some((class, _)) => class,
-            None => {
-                let class = Arc::make_mut(&mut self.progress.classes).add(row.class.clone());
-                self.batch.insert_class(class, &classes::write(&row.class))?;
-                class
-            }
-        };
-        *self.deltas.entry(class).or_default() += 1;
-        Ok(())
     }
 }

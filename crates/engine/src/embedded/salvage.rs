@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::store::body::{self, Dictionary};
 use super::store::change::{CHANGE_BYTES, LOGGED_BYTES};
 use super::store::pages::{Leaf, PageWidths, Pages, UnreadablePage, WalkEvent};
-use super::store::record::VersionRecord;
+use super::store::record::{EntryKind, VersionRecord};
 use super::store::row::read_row;
-use super::store::{ChangeKind, ChangeRow, StoreError};
+use super::store::{ChangeKind, ChangeRow, StoreError, format_2};
 use super::{packed, store};
 use crate::{STORE_FILE, StoredVersion};
 use certificate::{Consent, Id, Openness, Stamp, State, Version};
@@ -382,7 +382,13 @@ impl Salvage {
 
     /// A version, with everything looked at that says whether it is one.
     fn stored(&self, found: &SalvagedVersion) -> Result<StoredVersion, StoreError> {
+        // Every release has shipped the same dictionary so far; with another one the frame does not have its checksum.
+        let dictionary = |number| match self.dictionaries.get(&number) {
+            Some(dictionary) => Ok(*dictionary),
+            None => body::dictionary(body::SHIPPED),
+        };
         let bytes = self.bytes(found)?;
+        let bytes = format_2::entry(EntryKind::Version, found.seq, &bytes, dictionary)?;
         let record = VersionRecord::read(&bytes)?;
         let wrong =
             |what: &str| StoreError::Damaged(format!("version {} of Composition/{}: {what}", found.version, found.id));
@@ -390,23 +396,14 @@ impl Salvage {
         if record.stamp != Stamp::at(record.stamp.milliseconds) {
             return Err(wrong("its time has another offset than Estonia had"));
         }
-        let has_body = record.raw_bytes != 0 || record.row_bytes != 0 || !record.frame.is_empty();
-        if record.state == State::Deleted && has_body {
+        if record.state == State::Deleted && !record.is_bare() {
             return Err(wrong("a deletion has a body"));
         }
-        // Every release has shipped the same dictionary so far; with another one the frame does not have its checksum.
-        let dictionary = |number| match self.dictionaries.get(&number) {
-            Some(dictionary) => Ok(*dictionary),
-            None => body::dictionary(body::SHIPPED),
-        };
         let stored = packed::stored(&record, found.id, found.version, dictionary)?;
         if record.state == State::Deleted {
             return Ok(stored);
         }
-        let mut raw = Vec::new();
-        body::expand(dictionary(record.dictionary)?, record.frame, record.raw_bytes + record.row_bytes, &mut raw)?;
-        // The row is under the checksum of the frame; what stands before the frame is not.
-        let row = read_row(&record, &raw[record.raw_bytes..])?;
+        let row = read_row(&record, dictionary(record.dictionary)?)?;
         match row.class.state == record.state && json::parse(&stored.resource).is_ok() {
             true => Ok(stored),
             false => Err(wrong("its row and its body do not belong to its record")),
@@ -444,8 +441,7 @@ fn versions(page: u64, leaf: &Leaf, is_proven: bool) -> impl Iterator<Item = Sal
 
 fn version_at(place: SalvagePlace, key: &[u8], record: &[u8], is_proven: bool) -> Option<SalvagedVersion> {
     let (id, version) = key_of(key)?;
-    let record = VersionRecord::read(record).ok()?;
-    let (seq, milliseconds) = (record.seq.0, record.stamp.milliseconds);
+    let (seq, milliseconds) = format_2::place_of(record)?;
     Some(SalvagedVersion { seq, id: Id::new(id)?, version: Version::new(version)?, milliseconds, place, is_proven })
 }
 

@@ -11,7 +11,7 @@ use super::known_time::KnownTime;
 use super::links::PatientLinks;
 use super::notes::Notes;
 use super::search_error::SearchError;
-use super::store::record::{RecordDraft, VersionRecord};
+use super::store::record::{EntryDraft, EntryKind, VersionRecord};
 use super::store::{self, Store, StoreError, body, row};
 use super::view::IndexView;
 use super::{index, indexer};
@@ -108,32 +108,23 @@ impl EngineShared {
 
     /// The index row of a stored version, with an open consent; none for a tombstone.
     pub(super) fn row(&self, record: &VersionRecord) -> Result<Option<Row>, StoreError> {
-        if record.row_bytes == 0 {
+        if record.row.is_empty() {
             return Ok(None);
         }
-        let mut raw = Vec::new();
-        self.expand(record, &mut raw)?;
-        row::read_row(record, &raw[record.raw_bytes..]).map(Some)
-    }
-
-    /// Appends body and row.
-    pub(super) fn expand(&self, record: &VersionRecord, out: &mut Vec<u8>) -> Result<(), StoreError> {
-        let dictionary = self.store.dictionary(record.dictionary)?;
-        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
+        row::read_row(record, self.store.dictionary(record.dictionary)?).map(Some)
     }
 
     /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
-    pub(super) fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> RecordDraft {
+    pub(super) fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> EntryDraft {
+        let bare = EntryDraft::bare(EntryKind::Version, state as u8);
+        let Some((tail, row)) = content else { return bare };
         let (number, dictionary) = self.store.current_dictionary();
-        let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
-        let (raw_bytes, row_bytes, frame) = match content {
-            None => (0, 0, Vec::new()),
-            Some((tail, row)) => {
-                let row = row_bytes::encode(row);
-                let frame = body::compress(dictionary, &[tail, &row].concat());
-                (bytes(tail), bytes(&row), frame)
-            }
-        };
-        RecordDraft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
+        EntryDraft {
+            dictionary: number,
+            row: body::compress(dictionary, &row_bytes::encode(row)),
+            raw_bytes: tail.len(),
+            body: body::compress(dictionary, tail),
+            ..bare
+        }
     }
 }

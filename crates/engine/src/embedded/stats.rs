@@ -179,9 +179,7 @@ impl From<Measured> for TableSize {
 fn formats() -> BTreeMap<String, u32> {
     let formats = [
         ("store", store::FORMAT),
-        ("record of a version", u32::from(record::FORMAT)),
-        ("record of a consent", u32::from(store::consent::record::FORMAT)),
-        ("record of a patient", u32::from(store::patient::record::FORMAT)),
+        ("entry", u32::from(record::LAYOUT)),
         ("index row", u32::from(row_bytes::FORMAT)),
         ("index", index::LAYOUT),
     ];

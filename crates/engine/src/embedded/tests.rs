@@ -4,6 +4,7 @@ mod chain;
 mod clock;
 mod consent;
 mod damage;
+mod derive;
 mod fault;
 mod form;
 mod health;

@@ -3,11 +3,11 @@
 //! The store is read in short pieces, so that a server goes on meanwhile. What came after the change at which the check began is looked
 //! at as far as it stands in a piece, but counts for no total.
 
-mod changes;
 mod consents;
 mod findings;
 mod index;
 mod indexed;
+mod logs;
 mod pages;
 mod patients;
 mod small;
@@ -22,7 +22,7 @@ use super::panics::caught;
 use super::store::{FORMAT, Records, StoreError, StorePosition, StoreReader};
 use super::{Engine, EngineShared};
 use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
-use crate::{ClockReset, DAMAGED};
+use crate::{ClockReset, DAMAGED, EntryLog};
 use certificate::{Names, Seq};
 use fhir::date_time;
 
@@ -42,8 +42,8 @@ struct Check<'c> {
 struct Start {
     /// The last change.
     seq: Seq,
-    /// The last change of patients.
-    patient_change: u64,
+    /// The last entry of the register.
+    register: Seq,
     position: StorePosition,
     /// Current certificates by class.
     counters: Vec<(u32, u64)>,
@@ -120,7 +120,10 @@ impl Engine {
         let position = reader.position()?;
         let start = Start {
             seq: found.readable("log", reader.last_change())?.flatten().map_or(position.seq, |change| change.seq),
-            patient_change: found.readable("patient", reader.last_patient_change())?.unwrap_or_default(),
+            register: found
+                .readable("register", reader.last_entry(EntryLog::Register))?
+                .flatten()
+                .map_or(Seq(0), |entry| entry.row.seq),
             counters: found.readable("meta", reader.counters())?.unwrap_or_default(),
             times: found.readable("log", reader.time_count())?.unwrap_or_default(),
             versions: found.readable("version", reader.record_count(Records::Version))?.unwrap_or_default(),
@@ -137,12 +140,12 @@ impl Engine {
         if let Some(indexed) = &indexed {
             indexed.finish(&mut check.found);
         }
-        check.part("log", Check::changes)?;
+        check.part("log", Check::logs)?;
         check.part("consent", Check::consents)?;
         check.part("patient", Check::patients)?;
         check.clock();
         check.found.conclude(standing);
-        Ok(check.found.verified(check.start.seq, check.start.patient_change))
+        Ok(check.found.verified(check.start.seq, check.start.register))
     }
 }
 

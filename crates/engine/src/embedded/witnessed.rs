@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::store::record::{FieldTag, VersionRecord};
 use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{EngineShared, subject, who};
-use crate::{ChangeAction, CommittedChange, VersionSubject};
+use crate::{ChangeAction, CommittedChange, EntryLog, VersionSubject};
 use base::log::event;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
@@ -56,7 +56,9 @@ fn said(row: &Row) -> Option<VersionSubject> {
 
 fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> Result<CommittedChange, StoreError> {
     let ChangeRow { seq, id, .. } = change;
-    let hash = reader.change_hash(seq)?.ok_or_else(|| StoreError::Damaged(format!("change {seq} is missing")))?;
+    let hash = reader
+        .entry_hash(EntryLog::Changes, seq.0)?
+        .ok_or_else(|| StoreError::Damaged(format!("change {seq} is missing")))?;
     match change.what {
         ChangeKind::Version(version) => {
             let found = reader.version(id, version, |bytes| -> Result<_, StoreError> {
@@ -90,6 +92,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
             let at = stamp.milliseconds;
             Ok(CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from })
         }
+        _ => Err(change.misplaced()),
     }
 }
 

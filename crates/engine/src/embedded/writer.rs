@@ -239,10 +239,12 @@ impl SteppedWriter {
                 keep(replies, done, |imported| Reply::Import(answer, imported), Vec::new())
             }
             Job::Lists { changes, answer } => {
-                if let Err(problem) = self.shared.now(pending.position.milliseconds) {
-                    return Ok(refuse(Job::Lists { changes, answer }, problem));
-                }
-                let done = batch.change_lists(&changes);
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(refuse(Job::Lists { changes, answer }, problem)),
+                };
+                let dictionary = self.shared.store.current_dictionary();
+                let done = batch.change_lists(&changes, now.stamp.milliseconds, dictionary);
                 pending.lists_changed = true;
                 keep(replies, done, |()| Reply::Done(answer), ())
             }

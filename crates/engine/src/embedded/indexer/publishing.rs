@@ -157,6 +157,7 @@ impl EngineShared {
                     let before = if number > 1 { read(number - 1)?.1 } else { Consent::default() };
                     Ok(NewEntry { seq, id, version, new: row(version, consent)?, old: row(version, before)? })
                 }
+                _ => Err(change.misplaced()),
             }
         };
         reader.changes_after(after, max)?.into_iter().map(entry).collect()

@@ -10,8 +10,9 @@ use super::consent::{CLOSED, CONSENT};
 use super::log::ReadOnlyTable;
 use super::patient::{BORN, BornRow, FORMER, IDENTIFIER, LINK, PATIENT};
 use super::position::{StorePosition, position_at};
-use super::{CLASS, COUNTER, DICTIONARY, LOG, META, StoreError, StoreReader, TIME, VERSION};
-use crate::EntryHash;
+use super::tables::table_of;
+use super::{CLASS, COUNTER, DICTIONARY, META, StoreError, StoreReader, TIME, VERSION};
+use crate::{EntryHash, EntryLog};
 
 /// A table of `(id, number)` to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +51,8 @@ impl PatientIdentifiers {
     }
 }
 
-/// Number of a change, and the change as far as it can be read.
-type BareChange = (u64, Result<ChangeRow, StoreError>, EntryHash);
+/// Number of an entry, and its row as far as it can be read.
+type BareEntry = (u64, Result<ChangeRow, StoreError>, EntryHash);
 
 impl StoreReader {
     fn found<K: Key + 'static, V: Value + 'static>(
@@ -100,11 +101,12 @@ impl StoreReader {
         self.found(definition)?.map_or(Ok(0), |table| table.len())
     }
 
-    /// Changes behind a number, at most `max`, each as far as it can be read.
-    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, StoreError> {
-        let Some(table) = self.found(LOG)? else { return Ok(Vec::new()) };
+    /// Entries of a log behind a number, at most `max`, each as far as it can be read.
+    pub fn bare_entries(&self, log: EntryLog, after: u64, max: usize) -> Result<Vec<BareEntry>, StoreError> {
+        let Some(table) = self.log(log)? else { return Ok(Vec::new()) };
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
-        let mut ascending = Ascending { table: LOG.name(), last: after };
+        let definition = table_of(log);
+        let mut ascending = Ascending { table: definition.name(), last: after };
         rows.map(|row| {
             let (seq, bytes) = row?;
             ascending.next(&seq.value())?;

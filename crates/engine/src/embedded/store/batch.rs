@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::chain;
-use super::change::{ChangeKind, ChangeRow, LOGGED_BYTES, hash_of};
+use super::body::Dictionary;
+use super::change::{ChangeKind, ChangeRow};
+use super::copied_entry::CopiedEntry;
 use super::hour_count::HourCounts;
 use super::log::{WriteTransaction, WrittenTable};
+use super::mark::{self, StoreMark};
 use super::newest::newest;
-use super::{CLASS, COUNTER, LOG, StoreError, VERSION, record};
-use super::{consent, list, patient};
-use crate::{EntryHash, ListChange, PatientWrite};
+use super::written_log::WrittenLog;
+use super::{CLASS, COUNTER, StoreError, VERSION, record};
+use super::{consent, derived, list, patient};
+use crate::{EntryHash, EntryLog, ListChange, PatientWrite};
 use certificate::{Consent, Id, Stamp, Version};
 
 /// The open write transaction.
@@ -20,11 +23,8 @@ use certificate::{Consent, Id, Stamp, Version};
 pub struct Batch<'t> {
     transaction: &'t WriteTransaction,
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
-    pub(super) log: WrittenTable<'t, u64, &'static [u8; LOGGED_BYTES]>,
+    pub(super) log: WrittenLog<'t>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
-    new_changes: Vec<(u64, [u8; LOGGED_BYTES])>,
-    /// Hash of the last change.
-    head: EntryHash,
     /// Versions that were put into the table of times.
     pub(super) hours: HourCounts,
     /// By how much the numbers of current certificates of classes move.
@@ -36,16 +36,11 @@ pub struct Batch<'t> {
 
 impl<'t> Batch<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, StoreError> {
-        let log = transaction.open_table(LOG)?;
-        let last = log.last()?.map(|(_, row)| hash_of(row.value()));
-        let head = last.map_or_else(|| chain::written_origin(transaction), Ok)?;
         Ok(Batch {
             versions: transaction.open_table(VERSION)?,
-            log,
+            log: WrittenLog::open(transaction, EntryLog::Changes)?,
             transaction,
             new_versions: BTreeMap::new(),
-            new_changes: Vec::new(),
-            head,
             hours: HourCounts::default(),
             moved: BTreeMap::new(),
             has_consent,
@@ -75,29 +70,43 @@ impl<'t> Batch<'t> {
     }
 
     /// Stores a version and its change, whose hash comes back.
-    pub fn insert(&mut self, change: ChangeRow, draft: &record::RecordDraft, stamp: Stamp) -> EntryHash {
+    pub fn insert(&mut self, change: ChangeRow, draft: &record::EntryDraft, stamp: Stamp) -> EntryHash {
         let version = change.version().expect("a draft becomes a version");
-        let mut record = Vec::new();
-        draft.write(change.seq, stamp, &mut record);
-        let hash = self.log(change, &record);
+        let record = draft.write(change.seq.0, stamp);
+        let hash = self.log.push(change, &record);
         let replaced = self.new_versions.insert((change.id.get(), version.get()), record);
         assert!(replaced.is_none(), "a version is written once");
         hash
     }
 
-    /// Puts a change into the log, chained to the one before.
-    fn log(&mut self, change: ChangeRow, record: &[u8]) -> EntryHash {
-        self.head = self.head.followed_by(&change.chained(record));
-        self.new_changes.push((change.seq.0, change.logged(self.head)));
-        self.head
+    /// Stores a version or a change of consent that was copied from another store, and its row of the log.
+    pub fn insert_copied(&mut self, change: ChangeRow, record: &[u8]) -> Result<(), StoreError> {
+        match change.what {
+            ChangeKind::Consent(number) => self.consents()?.insert(change.id, number, record)?,
+            _ => {
+                let replaced = self.new_versions.insert(change.key(), record.to_vec());
+                assert!(replaced.is_none(), "a version is written once");
+            }
+        }
+        self.log.push(change, record);
+        Ok(())
     }
 
-    /// Stores a version that was copied from another store, and its change.
-    pub fn insert_copied(&mut self, change: ChangeRow, record: &[u8]) {
-        let version = change.version().expect("a change of consent is inserted as one");
-        self.log(change, record);
-        let replaced = self.new_versions.insert((change.id.get(), version.get()), record.to_vec());
-        assert!(replaced.is_none(), "a version is written once");
+    /// Remembers the consent that holds for a certificate.
+    pub fn hold_consent(&mut self, id: Id, consent: Consent) -> Result<(), StoreError> {
+        self.has_consent.store(true, Ordering::Release);
+        self.consents()?.hold(id, consent)
+    }
+
+    /// Takes out everything that is derived from the entries.
+    pub fn clear_derived(&mut self) -> Result<(), StoreError> {
+        self.consents = None;
+        derived::clear(self.transaction)
+    }
+
+    /// The tables that are derived from the register.
+    pub fn register(&mut self) -> Result<patient::WrittenPatientTables<'t>, StoreError> {
+        patient::WrittenPatientTables::open(self.transaction, 1)
     }
 
     pub(super) fn transaction(&self) -> &'t WriteTransaction {
@@ -126,10 +135,10 @@ impl<'t> Batch<'t> {
         record: &consent::record::StoredConsent,
     ) -> Result<EntryHash, StoreError> {
         let ChangeKind::Consent(number) = change.what else { unreachable!("a version has a draft") };
-        self.has_consent.store(true, Ordering::Release);
         let bytes = record.write();
-        self.consents()?.insert(change.id, number, record.consent, &bytes)?;
-        Ok(self.log(change, &bytes))
+        self.hold_consent(change.id, record.consent)?;
+        self.consents()?.insert(change.id, number, &bytes)?;
+        Ok(self.log.push(change, &bytes))
     }
 
     fn consents(&mut self) -> Result<&mut consent::WrittenConsentTables<'t>, StoreError> {
@@ -161,8 +170,7 @@ impl<'t> Batch<'t> {
             }
         }
         self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
-        let rows = std::mem::take(&mut self.new_changes);
-        self.log.append(rows.iter().map(|(seq, row)| (*seq, row)))
+        self.log.flush()
     }
 
     /// Stores a class under its number.
@@ -194,9 +202,24 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Changes the loaded code lists.
-    pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), StoreError> {
-        list::change(self.transaction, changes)
+    /// Changes the loaded code lists, at a time.
+    pub fn change_lists(
+        &mut self,
+        changes: &[ListChange],
+        milliseconds: i64,
+        dictionary: (u8, Dictionary),
+    ) -> Result<(), StoreError> {
+        list::change(self.transaction, changes, milliseconds, dictionary)
+    }
+
+    /// Adds a mark to the register.
+    pub fn mark(&mut self, mark: &StoreMark, milliseconds: i64) -> Result<(), StoreError> {
+        mark::add(self.transaction, mark, milliseconds)
+    }
+
+    /// Stores copied entries of the register, with everything that is kept beside them.
+    pub fn insert_copied_register(&mut self, entries: &[CopiedEntry]) -> Result<patient::CopiedRegister, StoreError> {
+        patient::insert_copied(self.transaction, entries)
     }
 
     /// Stores patients; `stamp` tells the time of each new version.

@@ -10,6 +10,7 @@ use std::sync::{LazyLock, Mutex};
 use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict};
 
 use super::StoreError;
+use crate::limits::COPY_RECORD_BYTES_MAX;
 
 /// The dictionary new bodies are written with, trained on certificates of both profiles (`hcert generate`).
 pub const SHIPPED: &[u8] = include_bytes!("../../../../../data/dictionary-1.zdict");
@@ -85,6 +86,17 @@ pub fn expand(dictionary: Dictionary, frame: &[u8], raw_bytes: usize, out: &mut 
     } else {
         Err(StoreError::Damaged(format!("a body has {written} bytes instead of {raw_bytes}")))
     }
+}
+
+/// Expands the frame of a row, whose header says how long it is.
+pub fn expand_row(dictionary: Dictionary, frame: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let length = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
+    let length =
+        length.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= COPY_RECORD_BYTES_MAX);
+    let length = length.ok_or_else(|| StoreError::Damaged("an index row is larger than any can be".into()))?;
+    let mut row = Vec::new();
+    expand(dictionary, frame, length, &mut row)?;
+    Ok(row)
 }
 
 #[cfg(test)]

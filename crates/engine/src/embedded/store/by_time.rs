@@ -17,7 +17,7 @@ impl Batch<'_> {
         transaction.open_table(META)?.insert("unordered", 1u64.to_le_bytes().as_slice())?;
         {
             let mut times = transaction.open_table(TIME)?;
-            for row in self.log.range(..before.0)? {
+            for row in self.log.rows.range(..before.0)? {
                 let (seq, bytes) = row?;
                 let earlier = ChangeRow::of_log(seq.value(), bytes.value())?;
                 if earlier.version().is_some() {

@@ -1,47 +1,86 @@
-//! The log of changes: every version and every change of consent that the store took, numbered.
+//! Rows of both logs: every entry that the store took, numbered in its log.
 
 use super::StoreError;
 use crate::chain::{ChainedEntry, ENTRY_HASH_BYTES, EntryHash, EntryLog};
 use certificate::{Id, Seq, Version};
 
-/// One row of the log: what happened, to which certificate, when, and how many versions the store had then.
+/// One row of a log: what was made, of which certificate or patient, when, and how many versions of the log's resource there were then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeRow {
-    /// Number of this change, over all certificates.
+    /// Number of this entry in its log.
     pub seq: Seq,
-    /// Id of the certificate that was changed.
+    /// Id of the certificate, the patient, the code list or the mark.
     pub id: Id,
-    /// Whether a version was made or the consent was changed.
+    /// What was made.
     pub what: ChangeKind,
-    /// Stamp of the change, milliseconds since 1970 UTC.
+    /// Stamp of the entry, milliseconds since 1970 UTC.
     pub milliseconds: i64,
-    /// Versions up to and with this change, over the whole store.
+    /// Versions of certificates, or of patients, up to and with this entry, over the whole store.
     pub running: u64,
 }
 
-/// What happened.
+/// What was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// A version was made.
+    /// A version of a certificate.
     Version(Version),
-    /// The consent was changed for this how-manieth time.
+    /// A change of a certificate's consent, with its number, from 1.
     Consent(u32),
+    /// A version of a patient.
+    Patient(Version),
+    /// A code list was loaded or taken away, with the number of that, from 1.
+    List(u32),
+    /// Something happened to the store itself. There is one mark of each id.
+    Mark,
 }
 
-/// Bytes of a change as it is written: kind, id, version or number of the consent, time, running count; little-endian.
+/// Bytes of a row without its hash: kind, id, version or number, time, running count; little-endian.
 pub const CHANGE_BYTES: usize = 29;
-/// Bytes of a row of the log: a change, then its hash.
+/// Bytes of a row of a log: an entry, then its hash.
 pub const LOGGED_BYTES: usize = CHANGE_BYTES + ENTRY_HASH_BYTES;
-const KIND_VERSION: u8 = 1;
-const KIND_CONSENT: u8 = 2;
 
 impl ChangeRow {
-    /// The version that was made; none when consent was changed.
+    /// The version of a certificate that was made; none when it was something else.
     pub fn version(&self) -> Option<Version> {
         match self.what {
             ChangeKind::Version(version) => Some(version),
-            ChangeKind::Consent(_) => None,
+            _ => None,
         }
+    }
+
+    /// Whether it counts as a version of its log's resource.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.what, ChangeKind::Version(_) | ChangeKind::Patient(_))
+    }
+
+    /// The log it belongs to.
+    pub fn log(&self) -> EntryLog {
+        match self.what {
+            ChangeKind::Version(_) | ChangeKind::Consent(_) => EntryLog::Changes,
+            ChangeKind::Patient(_) | ChangeKind::List(_) | ChangeKind::Mark => EntryLog::Register,
+        }
+    }
+
+    /// Key of what it made, in the table of its kind.
+    pub fn key(&self) -> (u64, u32) {
+        (self.id.get(), self.what.parts().1)
+    }
+
+    /// What it made, in words.
+    pub fn made(&self) -> String {
+        let id = self.id;
+        match self.what {
+            ChangeKind::Version(version) => format!("version {version} of Composition/{id}"),
+            ChangeKind::Consent(number) => format!("change {number} of the consent of Composition/{id}"),
+            ChangeKind::Patient(version) => format!("version {version} of Patient/{id}"),
+            ChangeKind::List(number) => format!("change {number} of code list {id}"),
+            ChangeKind::Mark => format!("mark {id}"),
+        }
+    }
+
+    /// It stands in a log that it does not belong to.
+    pub fn misplaced(&self) -> StoreError {
+        StoreError::Damaged(format!("{} stands in the wrong log", self.made()))
     }
 
     /// The row of the log.
@@ -52,18 +91,18 @@ impl ChangeRow {
         out
     }
 
-    /// Reads a row of the log, as [`read`](Self::read) does.
+    /// Reads a row of a log, as [`read`](Self::read) does.
     pub fn of_log(seq: u64, bytes: &[u8; LOGGED_BYTES]) -> Result<ChangeRow, StoreError> {
         ChangeRow::read(seq, bytes.first_chunk().expect("a row begins with a change"))
     }
 
-    /// The change as the chain has it.
+    /// The entry as the chain has it.
     pub fn chained<'r>(&self, record: &'r [u8]) -> ChainedEntry<'r> {
         let (kind, number) = self.what.parts();
-        ChainedEntry { log: EntryLog::Changes, number: self.seq.0, what: (kind, self.id.get(), number), record }
+        ChainedEntry { log: self.log(), number: self.seq.0, what: (kind, self.id.get(), number), record }
     }
 
-    /// The change without `seq`, which is the key of its row.
+    /// The row without `seq`, which is its key, and without its hash.
     pub fn write(self) -> [u8; CHANGE_BYTES] {
         let (kind, number) = self.what.parts();
         let mut out = [0; CHANGE_BYTES];
@@ -75,15 +114,19 @@ impl ChangeRow {
         out
     }
 
-    /// Reads the change that has the key `seq`; fails with `Damaged` on an unknown kind or a number or id of 0.
+    /// Reads the row that has the key `seq`; fails with `Damaged` on an unknown kind or a number or id of 0.
     pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<ChangeRow, StoreError> {
         let damaged = || StoreError::Damaged(format!("change {seq} is not readable"));
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));
         let number = u32::from_le_bytes(bytes[9..13].try_into().expect("four bytes were cut"));
+        let version = Version::new(number).ok_or_else(damaged)?;
         let what = match bytes[0] {
-            KIND_VERSION => ChangeKind::Version(Version::new(number).ok_or_else(damaged)?),
-            KIND_CONSENT if number > 0 => ChangeKind::Consent(number),
-            KIND_CONSENT => return Err(damaged()),
+            1 => ChangeKind::Version(version),
+            2 => ChangeKind::Consent(number),
+            3 => ChangeKind::Patient(version),
+            4 => ChangeKind::List(number),
+            5 if number == 1 => ChangeKind::Mark,
+            5 => return Err(damaged()),
             kind => return Err(StoreError::Damaged(format!("change {seq} is of kind {kind}, which is unknown"))),
         };
         Ok(ChangeRow {
@@ -97,16 +140,19 @@ impl ChangeRow {
 }
 
 impl ChangeKind {
-    /// Number of the kind, and of the version or of the change of consent.
+    /// Number of the kind, as [`EntryKind`](super::record::EntryKind) has it, and of the version or change.
     fn parts(self) -> (u8, u32) {
         match self {
-            ChangeKind::Version(version) => (KIND_VERSION, version.get()),
-            ChangeKind::Consent(number) => (KIND_CONSENT, number),
+            ChangeKind::Version(version) => (1, version.get()),
+            ChangeKind::Consent(number) => (2, number),
+            ChangeKind::Patient(version) => (3, version.get()),
+            ChangeKind::List(number) => (4, number),
+            ChangeKind::Mark => (5, 1),
         }
     }
 }
 
-/// The hash in a row of the log.
+/// The hash in a row of a log.
 pub fn hash_of(bytes: &[u8; LOGGED_BYTES]) -> EntryHash {
     EntryHash::from_bytes(*bytes.last_chunk().expect("a row ends with a hash"))
 }
@@ -116,16 +162,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_read_as_they_were_written_and_there_is_no_other() {
-        for what in [ChangeKind::Version(Version::FIRST), ChangeKind::Consent(7)] {
+    fn all_kinds_read_as_they_were_written_and_there_is_no_other() {
+        let first = Version::FIRST;
+        let kinds =
+            [ChangeKind::Version(first), ChangeKind::Consent(7), ChangeKind::Patient(first), ChangeKind::List(2)];
+        for what in kinds.into_iter().chain([ChangeKind::Mark]) {
             let change = ChangeRow { seq: Seq(9), id: Id::FIRST, what, milliseconds: -1, running: 3 };
             assert_eq!(ChangeRow::read(9, &change.write()).unwrap(), change);
             let mut none = change.write();
             none[9..13].fill(0);
             assert!(matches!(ChangeRow::read(9, &none), Err(StoreError::Damaged(_))));
-            let mut other = change.write();
-            other[0] = 3;
-            assert!(matches!(ChangeRow::read(9, &other), Err(StoreError::Damaged(_))));
+            for kind in [0, 6] {
+                let mut other = change.write();
+                other[0] = kind;
+                assert!(matches!(ChangeRow::read(9, &other), Err(StoreError::Damaged(_))));
+            }
         }
     }
 }

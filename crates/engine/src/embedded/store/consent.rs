@@ -7,6 +7,7 @@ pub mod record;
 use redb::TableDefinition;
 
 use super::log::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::optional::KeptEntries;
 use super::{MayBeOpen, StoreError, opened};
 use certificate::{Consent, Id, Seq};
 use record::StoredConsent;
@@ -48,9 +49,14 @@ impl<'t> WrittenConsentTables<'t> {
     }
 
     /// Stores a change.
-    pub fn insert(&mut self, id: Id, number: u32, consent: Consent, record: &[u8]) -> Result<(), StoreError> {
+    pub fn insert(&mut self, id: Id, number: u32, record: &[u8]) -> Result<(), StoreError> {
         let replaced = self.changes.insert((id.get(), number), record)?;
         assert!(!replaced, "a change of consent is written once");
+        Ok(())
+    }
+
+    /// Remembers what holds for a certificate.
+    pub fn hold(&mut self, id: Id, consent: Consent) -> Result<(), StoreError> {
         match consent == Consent::default() {
             true => self.closed.remove(id.get())?,
             false => drop(self.closed.insert(id.get(), consent.bits())?),
@@ -67,6 +73,11 @@ pub struct ConsentTables {
 }
 
 impl ConsentTables {
+    /// The records of all changes.
+    pub(super) fn records(&self, transaction: &ReadTransaction) -> Result<KeptEntries<'_>, StoreError> {
+        opened(&self.changes, transaction, CONSENT)
+    }
+
     /// What holds for a certificate.
     pub fn now(&self, transaction: &ReadTransaction, id: Id) -> Result<Consent, StoreError> {
         let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Consent::default()) };

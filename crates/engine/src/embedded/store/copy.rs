@@ -1,24 +1,26 @@
-//! Rows as they are copied: out of the logs in pieces, and back with everything that is kept beside them derived again.
+//! Entries as they are copied: out of the logs in pieces, and back with everything that is kept beside them derived again.
 //!
 //! ```text
-//! certificates  seq u64 | change, 29 bytes, without its hash | bytes of the record u32 | record of the version or of the consent
-//! patients      number u64 | id u64 | version u32 | bytes of the record u32 | record
+//! number u64 | row of the log, 29 bytes, without its hash | bytes of the entry u32 | entry
 //! ```
 //!
-//! Numbers are little-endian. Records are copied as they lie in the store; nothing is expanded.
+//! Numbers are little-endian. Entries are copied as they lie in the store; nothing is expanded. Pieces of earlier releases have records of
+//! format 2, and those of patients are `number u64 | id u64 | version u32 | bytes of the record u32 | record`.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::chain::CHAIN_ORIGIN;
 use super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
+pub use super::copied_entry::CopiedEntry;
 use super::opening::{PURPOSE, purpose_of};
-use super::patient::CopiedPatient;
-use super::patient::change::PatientLogEntry;
-use super::{Batch, DICTIONARY, META, Store, StoreError, StoreReader, body, patient};
+use super::patient::record::PatientRecord;
+use super::record::EntryKind;
+use super::{Batch, DICTIONARY, META, Store, StoreError, StoreReader, body, format_2};
 use crate::limits::COPY_PIECE_BYTES;
-use crate::{EntryHash, FolderPurpose, LogPiece};
-use certificate::{Id, Version};
+use crate::{EntryHash, EntryLog, FolderPurpose, LogPiece, PieceForm};
+use body::Dictionary;
+use certificate::{Id, Seq, Version};
 
 /// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
 const COPY_READ_MS: u64 = 50;
@@ -26,120 +28,59 @@ const COPY_READ_MS: u64 = 50;
 /// Rows between two looks at the clock.
 const ROWS_AT_ONCE: usize = 64;
 
-/// Bytes of a certificate's row before its record.
-const HEAD_BYTES: usize = 8 + CHANGE_BYTES + 4;
-
-/// One change of a certificate as it was copied.
-#[derive(Clone, Copy, Debug)]
-pub struct CopiedChange<'a> {
-    /// The row of the table `change`.
-    pub change: ChangeRow,
-    /// The stored record of the version or of the consent.
-    pub record: &'a [u8],
-}
-
-/// A piece that is being filled, within bounds of bytes and of time.
-struct Filling {
-    piece: LogPiece,
-    until: Instant,
-}
-
-impl Filling {
-    fn new(last: u64) -> Filling {
-        let piece = LogPiece { bytes: Vec::new(), rows: 0, last };
-        Filling { piece, until: Instant::now() + Duration::from_millis(COPY_READ_MS) }
-    }
-
-    fn is_full(&self) -> bool {
-        let is_late = || self.piece.rows > 0 && Instant::now() >= self.until;
-        self.piece.bytes.len() >= COPY_PIECE_BYTES || is_late()
-    }
-
-    fn push(&mut self, number: u64, head: &[&[u8]], record: &[u8]) {
-        let bytes = &mut self.piece.bytes;
-        bytes.extend_from_slice(&number.to_le_bytes());
-        head.iter().for_each(|part| bytes.extend_from_slice(part));
-        let length = u32::try_from(record.len()).expect("the bound on bodies keeps every record far below 4 GiB");
-        bytes.extend_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(record);
-        self.piece.rows += 1;
-        self.piece.last = number;
-    }
-}
-
-/// Copies changes after one and up to another from the newest moment, as many as a piece holds.
+/// Copies entries of a log behind one and up to another from the newest moment, as many as a piece holds.
 ///
 /// # Errors
-/// `Damaged` when a change has no record.
-pub fn changes(store: &Store, after: u64, until: u64) -> Result<LogPiece, StoreError> {
+/// `Damaged` when one is missing.
+pub fn piece(store: &Store, log: EntryLog, after: u64, until: u64) -> Result<LogPiece, StoreError> {
     let reader = store.reader()?;
-    let mut filling = Filling::new(after);
-    while filling.piece.last < until && !filling.is_full() {
-        let from = certificate::Seq(filling.piece.last);
-        let changes = reader.changes_after(from, ROWS_AT_ONCE)?;
-        let wanted = changes.iter().take_while(|change| change.seq.0 <= until);
-        let before = filling.piece.rows;
-        for change in wanted {
-            if filling.piece.bytes.len() >= COPY_PIECE_BYTES {
+    let mut piece = LogPiece { bytes: Vec::new(), rows: 0, last: after };
+    let end = Instant::now() + Duration::from_millis(COPY_READ_MS);
+    while piece.last < until && piece.bytes.len() < COPY_PIECE_BYTES && (piece.rows == 0 || Instant::now() < end) {
+        let before = piece.rows;
+        for entry in reader.entries_after(log, piece.last, ROWS_AT_ONCE)? {
+            let (row, number) = (entry.row, entry.row.seq.0);
+            if number > until || piece.bytes.len() >= COPY_PIECE_BYTES {
                 break;
             }
-            let ChangeRow { seq, id, .. } = *change;
-            let row = change.write();
-            match change.what {
-                ChangeKind::Version(version) => {
-                    let copied = reader.version(id, version, |record| filling.push(seq.0, &[&row], record))?;
-                    copied.ok_or_else(|| missing(format!("version {version} of Composition/{id}")))?;
-                }
-                ChangeKind::Consent(number) => reader.consent_change(id, number, |record| {
-                    filling.push(seq.0, &[&row], &record.write());
-                    Ok(())
-                })?,
-            }
+            let copied = reader.record_of(&row, |record| push(&mut piece.bytes, &row, record))?;
+            copied.ok_or_else(|| missing(row.made()))?;
+            (piece.rows, piece.last) = (piece.rows + 1, number);
         }
-        if filling.piece.rows == before {
-            return Err(missing(format!("change {}", filling.piece.last + 1)));
+        if piece.rows == before {
+            return Err(missing(format!("number {} of {}", piece.last + 1, log.name())));
         }
     }
-    Ok(filling.piece)
+    Ok(piece)
 }
 
-/// Copies versions of patients, as [`changes`] does certificates.
-///
-/// # Errors
-/// `Damaged` when a change has no record.
-pub fn patients(store: &Store, after: u64, until: u64) -> Result<LogPiece, StoreError> {
-    let reader = store.reader()?;
-    let mut filling = Filling::new(after);
-    while filling.piece.last < until && !filling.is_full() {
-        let before = filling.piece.rows;
-        for (entry, _) in reader.patient_changes(filling.piece.last, ROWS_AT_ONCE)? {
-            let PatientLogEntry { number, id, version } = entry;
-            if number > until || filling.piece.bytes.len() >= COPY_PIECE_BYTES {
-                break;
-            }
-            let (id_bytes, version_bytes) = (id.get().to_le_bytes(), version.get().to_le_bytes());
-            let push = |record: &[u8]| filling.push(number, &[&id_bytes, &version_bytes], record);
-            let copied = reader.patient_record(id, version, push)?;
-            copied.ok_or_else(|| missing(format!("version {version} of Patient/{id}")))?;
-        }
-        if filling.piece.rows == before {
-            return Err(missing(format!("change {} of patients", filling.piece.last + 1)));
-        }
-    }
-    Ok(filling.piece)
+fn push(bytes: &mut Vec<u8>, row: &ChangeRow, record: &[u8]) {
+    let length = u32::try_from(record.len()).expect("the bound on bodies keeps every entry far below 4 GiB");
+    bytes.extend_from_slice(&row.seq.0.to_le_bytes());
+    bytes.extend_from_slice(&row.write());
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(record);
 }
 
 fn missing(what: String) -> StoreError {
     StoreError::Damaged(format!("{what} is missing"))
 }
 
-/// The rows of a piece of certificates; an error ends them.
-pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChange<'_>, StoreError>> {
+/// The entries of a piece of a log; an error ends them.
+pub fn read<'a>(
+    log: EntryLog,
+    form: PieceForm,
+    mut bytes: &'a [u8],
+    dictionary: impl Fn(u8) -> Result<Dictionary, StoreError>,
+) -> impl Iterator<Item = Result<CopiedEntry<'a>, StoreError>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
         }
-        let read = read_change(&mut bytes);
+        let read = match (log, form) {
+            (EntryLog::Register, PieceForm::Former) => read_former_patient(&mut bytes, &dictionary),
+            _ => read_entry(log, &mut bytes, &dictionary),
+        };
         if read.is_err() {
             bytes = &[];
         }
@@ -147,40 +88,55 @@ pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChang
     })
 }
 
-fn read_change<'a>(bytes: &mut &'a [u8]) -> Result<CopiedChange<'a>, StoreError> {
-    let cut = || StoreError::Damaged("a copied change is cut".into());
-    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(cut)?;
-    let (seq, rest_of_head) = head.split_first_chunk().ok_or_else(cut)?;
-    let (row, length) = rest_of_head.split_first_chunk().ok_or_else(cut)?;
-    let length = u32::from_le_bytes(length.try_into().map_err(|_| cut())?) as usize;
-    let (record, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
-    *bytes = rest;
-    Ok(CopiedChange { change: ChangeRow::read(u64::from_le_bytes(*seq), row)?, record })
+fn cut() -> StoreError {
+    StoreError::Damaged("a copied entry is cut".into())
 }
 
-/// The rows of a piece of patients; an error ends them.
-pub fn read_patients(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedPatient<'_>, StoreError>> {
-    std::iter::from_fn(move || {
-        if bytes.is_empty() {
-            return None;
-        }
-        let read = read_patient(&mut bytes).ok_or_else(|| StoreError::Damaged("a copied patient is cut".into()));
-        if read.is_err() {
-            bytes = &[];
-        }
-        Some(read)
-    })
+fn read_entry<'a>(
+    log: EntryLog,
+    bytes: &mut &'a [u8],
+    dictionary: impl Fn(u8) -> Result<Dictionary, StoreError>,
+) -> Result<CopiedEntry<'a>, StoreError> {
+    let (seq, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    let (row, rest) = rest.split_first_chunk::<CHANGE_BYTES>().ok_or_else(cut)?;
+    let record = take_record(rest, bytes)?;
+    let row = ChangeRow::read(u64::from_le_bytes(*seq), row)?;
+    if row.log() != log {
+        return Err(row.misplaced());
+    }
+    let kind = match row.what {
+        ChangeKind::Version(_) => EntryKind::Version,
+        ChangeKind::Consent(_) => EntryKind::Consent,
+        ChangeKind::Patient(_) => EntryKind::Patient,
+        ChangeKind::List(_) => EntryKind::List,
+        ChangeKind::Mark => EntryKind::Mark,
+    };
+    Ok(CopiedEntry { row, record: format_2::entry(kind, row.seq.0, record, dictionary)? })
 }
 
-fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    let (id, rest) = rest.split_first_chunk()?;
-    let (version, rest) = rest.split_first_chunk()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-    *bytes = rest;
-    let (id, version) = (Id::new(u64::from_le_bytes(*id))?, Version::new(u32::from_le_bytes(*version))?);
-    Some(CopiedPatient { number: u64::from_le_bytes(*number), id, version, record })
+fn read_former_patient<'a>(
+    bytes: &mut &'a [u8],
+    dictionary: impl Fn(u8) -> Result<Dictionary, StoreError>,
+) -> Result<CopiedEntry<'a>, StoreError> {
+    let (number, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    let (id, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let (version, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let record = take_record(rest, bytes)?;
+    let number = u64::from_le_bytes(*number);
+    let made = Id::new(u64::from_le_bytes(*id)).zip(Version::new(u32::from_le_bytes(*version)));
+    let (id, version) = made.ok_or_else(cut)?;
+    let record = format_2::entry(EntryKind::Patient, number, record, dictionary)?;
+    let milliseconds = PatientRecord::read(id, version, &record)?.stamp.milliseconds;
+    let what = ChangeKind::Patient(version);
+    Ok(CopiedEntry { row: ChangeRow { seq: Seq(number), id, what, milliseconds, running: number }, record })
+}
+
+/// The record that comes next, and what stands behind it.
+fn take_record<'a>(rest: &'a [u8], behind: &mut &'a [u8]) -> Result<&'a [u8], StoreError> {
+    let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(cut)?;
+    *behind = rest;
+    Ok(record)
 }
 
 /// The head of the audit trail, in the table `meta`.
@@ -254,11 +210,6 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Stores a piece of patients, with everything that is kept beside their records.
-    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<patient::Copied, StoreError> {
-        patient::insert_copied(self.transaction(), read_patients(piece))
-    }
-
     /// Writes a text of `meta`.
     pub fn set_meta_text(&mut self, name: &str, text: &str) -> Result<(), StoreError> {
         let mut meta = self.transaction().open_table(META)?;

@@ -106,10 +106,10 @@ fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> 
     Ok(())
 }
 
-/// Format 3 has the identifiers that patients had before, chains its logs, and counts versions by the hour.
+/// Format 3 has one form of all entries, chains its logs, knows the identifiers that patients had before, and counts versions by the hour.
 fn from_2(walk: &MigrationWalk) -> Result<(), StoreError> {
-    former::fill(walk)?;
     chained::fill(walk)?;
+    former::fill(walk)?;
     // One commit: the counts of a century are a million.
     walk.commit(hour_count::fill_counts)
 }

@@ -20,5 +20,8 @@ pub(super) fn opened<'a, K: Key + 'static, V: Value + 'static>(
     Ok(cell.get_or_init(|| table).as_ref())
 }
 
+/// Entries by id and number; none where the store has none of their kind.
+pub(super) type KeptEntries<'t> = Option<&'t ReadOnlyTable<(u64, u32), &'static [u8]>>;
+
 /// A table that may be absent.
 pub(super) type MayBeOpen<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;

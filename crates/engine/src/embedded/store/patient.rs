@@ -1,10 +1,9 @@
-//! Patients: every version under id and number, the log of versions in the order they were made, and three tables that say again
+//! Patients: every version under id and number, and three tables that say again
 //! what the newest ones hold, so that a patient is found by identifier, by birth date and by link. A fourth says which identifiers patients
 //! had before.
 //!
 //! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
 
-pub mod change;
 mod copied;
 pub mod record;
 
@@ -12,12 +11,13 @@ use redb::TableDefinition;
 
 use super::log::{PageGuard, ReadOnlyTable, ReadTransaction, WriteTransaction, WrittenTable};
 use super::newest::newest;
-use super::{META, MayBeOpen, StoreError, opened};
+use super::optional::KeptEntries;
+use super::written_log::WrittenLog;
+use super::{ChangeKind, META, MayBeOpen, StoreError, opened};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, ID_MAX};
-use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
+use crate::{EntryLog, PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
-use change::PatientLogTable;
-pub use copied::{Copied, CopiedPatient, insert_copied};
+pub use copied::{CopiedRegister, insert_copied};
 use record::PatientRecord;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
@@ -64,6 +64,7 @@ pub fn write(
     let next_id = next_id.transpose().map_err(|_| StoreError::Damaged(format!("'{NEXT_ID}' is no number")))?;
     let mut tables = WrittenPatientTables::open(transaction, next_id.unwrap_or(1))?;
     let written = writes.iter().map(|write| tables.write(write, &mut stamp)).collect::<Result<Vec<_>, _>>()?;
+    tables.log.flush()?;
     let (moved, links) = (tables.next_id, tables.links_changed);
     if next_id != Some(moved) {
         let mut meta = transaction.open_table(META)?;
@@ -72,26 +73,32 @@ pub fn write(
     Ok(PatientBatchResult { written, links })
 }
 
-struct WrittenPatientTables<'t> {
+/// The tables of patients in the open write transaction, and the register.
+pub struct WrittenPatientTables<'t> {
+    transaction: &'t WriteTransaction,
     versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
     identifiers: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
     former: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
     born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
     links: WrittenTable<'t, u64, &'static [u8]>,
-    log: PatientLogTable<'t>,
+    log: WrittenLog<'t>,
     next_id: u64,
     links_changed: Vec<(Id, Vec<Id>)>,
 }
 
 impl<'t> WrittenPatientTables<'t> {
-    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<WrittenPatientTables<'t>, StoreError> {
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        next_id: u64,
+    ) -> Result<WrittenPatientTables<'t>, StoreError> {
         Ok(WrittenPatientTables {
+            transaction,
             versions: transaction.open_table(PATIENT)?,
             identifiers: transaction.open_table(IDENTIFIER)?,
             former: transaction.open_table(FORMER)?,
             born: transaction.open_table(BORN)?,
             links: transaction.open_table(LINK)?,
-            log: PatientLogTable::open(transaction)?,
+            log: WrittenLog::open(transaction, EntryLog::Register)?,
             next_id,
             links_changed: Vec::new(),
         })
@@ -125,9 +132,10 @@ impl<'t> WrittenPatientTables<'t> {
         }
         let version = before.as_ref().map_or(Version::FIRST, |before| before.version.next());
         let stamp = stamp();
-        let record = record::write(&write.facts, stamp, &write.tail);
+        let row = self.log.next(id, ChangeKind::Patient(version), stamp.milliseconds);
+        let record = record::draft(&write.facts, &write.tail).write(row.seq.0, stamp);
         self.versions.insert((id.get(), version.get()), record.as_slice())?;
-        self.log.push(id, version, &record)?;
+        self.log.push(row, &record);
         self.remember(id, &write.facts, stamp)?;
         if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
             self.links_changed.push((id, write.facts.links.clone()));
@@ -144,7 +152,7 @@ impl<'t> WrittenPatientTables<'t> {
     fn before(&self, id: Id, tail: &[u8]) -> Result<Option<PreviousPatient>, StoreError> {
         let read = |version, bytes: &[u8]| -> Result<PreviousPatient, StoreError> {
             let record = PatientRecord::read(id, version, bytes)?;
-            Ok(PreviousPatient { version, stamp: record.stamp, facts: record.facts()?, is_same: record.tail == tail })
+            Ok(PreviousPatient { version, facts: record.facts()?, is_same: record.tail == tail })
         };
         newest(&self.versions, id, read)?.transpose()
     }
@@ -198,7 +206,6 @@ impl<'t> WrittenPatientTables<'t> {
 
 struct PreviousPatient {
     version: Version,
-    stamp: Stamp,
     facts: PatientFacts,
     is_same: bool,
 }
@@ -225,16 +232,9 @@ impl PatientTables {
         newest(versions, id, read)?.transpose()
     }
 
-    /// One version of a patient, as it lies there.
-    pub fn record<T>(
-        &self,
-        transaction: &ReadTransaction,
-        id: Id,
-        version: Version,
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, StoreError> {
-        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
-        Ok(versions.get((id.get(), version.get()))?.map(|bytes| read(bytes.value())))
+    /// The records of all versions.
+    pub(super) fn records(&self, transaction: &ReadTransaction) -> Result<KeptEntries<'_>, StoreError> {
+        opened(&self.versions, transaction, PATIENT)
     }
 
     /// One version of a patient.

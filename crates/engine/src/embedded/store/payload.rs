@@ -28,7 +28,8 @@ pub fn payload(
     let (mut versions, mut bytes) = (0, 0);
     store.reader()?.all(|_, record| {
         versions += 1;
-        bytes += VersionRecord::read(record)?.frame.len() as u64;
+        let record = VersionRecord::read(record)?;
+        bytes += (record.row.len() + record.body.len()) as u64;
         Ok(go_on())
     })?;
     Ok((versions, bytes))

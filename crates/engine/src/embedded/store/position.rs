@@ -3,7 +3,8 @@
 use super::change::ChangeRow;
 use super::error::StoreError;
 use super::log::{Log, ReadTransaction};
-use super::stamps::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
+use super::mark;
+use super::stamps::{LATEST_STAMP, LatestStamp};
 use super::tables::{CLASS, COUNTER, LOG, META, VERSION};
 use crate::ClockReset;
 use certificate::{Id, Seq};
@@ -82,7 +83,6 @@ pub(super) fn position_at(transaction: &ReadTransaction) -> Result<StorePosition
     let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
     let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
     let newest = meta.get(LATEST_STAMP)?.map(|bytes| LatestStamp::read(bytes.value())).transpose()?;
-    let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
     // The writer takes it as a number when a patient comes.
     number("next-patient-id")?;
     Ok(StorePosition {
@@ -92,6 +92,6 @@ pub(super) fn position_at(transaction: &ReadTransaction) -> Result<StorePosition
         last: last_stamp,
         running: last.map_or(0, |change| change.running),
         unordered: number("unordered")?.is_some(),
-        reset: resets.and_then(|mut resets| resets.pop()),
+        reset: mark::resets(transaction)?.pop(),
     })
 }

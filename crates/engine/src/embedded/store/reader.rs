@@ -5,16 +5,18 @@ use std::sync::{Arc, OnceLock};
 
 use redb::{TableDefinition, TableHandle, Value};
 
-use super::ascending::Ascending;
+use super::body::Dictionary;
 use super::chain::{CHAIN_ORIGIN, origin};
-use super::change::{ChangeRow, LOGGED_BYTES, hash_of};
+use super::change::{ChangeKind, ChangeRow, LOGGED_BYTES};
+use super::list::LIST;
 use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
+use super::mark::MARK;
 use super::newest::{newest, version_of};
+use super::optional::{KeptEntries, MayBeOpen, opened};
 use super::pages::Pages;
-use super::{DICTIONARY, LOG, META, StoreError, VERSION, consent, list, patient};
-use crate::{EntryHash, PatientLine, StoreChain, StoredList};
+use super::{DICTIONARY, LOG, META, REGISTER, StoreError, VERSION, consent, list, patient};
+use crate::{EntryHash, EntryLog, PatientLine, StoreChain, StoredList};
 use certificate::{Consent, Id, Seq, Version};
-use patient::change::PatientLogEntry;
 use patient::record::PatientRecord as Patient;
 
 /// One moment of the store.
@@ -24,6 +26,9 @@ pub struct StoreReader {
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; LOGGED_BYTES]>>,
+    register: MayBeOpen<u64, &'static [u8; LOGGED_BYTES]>,
+    lists: MayBeOpen<(u64, u32), &'static [u8]>,
+    marks: MayBeOpen<(u64, u32), &'static [u8]>,
     patients: patient::PatientTables,
     /// None while everything is open.
     consents: Option<consent::ConsentTables>,
@@ -35,6 +40,9 @@ impl StoreReader {
             path,
             versions: OnceLock::new(),
             changes: OnceLock::new(),
+            register: OnceLock::new(),
+            lists: OnceLock::new(),
+            marks: OnceLock::new(),
             patients: patient::PatientTables::default(),
             consents: has_consent.then(consent::ConsentTables::default),
             transaction,
@@ -55,6 +63,31 @@ impl StoreReader {
         }
         let changes = self.transaction.open_table(LOG)?;
         Ok(self.changes.get_or_init(|| changes))
+    }
+
+    /// The rows of a log, where it has some.
+    pub(super) fn log(
+        &self,
+        log: EntryLog,
+    ) -> Result<Option<&ReadOnlyTable<u64, &'static [u8; LOGGED_BYTES]>>, StoreError> {
+        match log {
+            EntryLog::Changes => self.changes().map(Some),
+            EntryLog::Register => opened(&self.register, &self.transaction, REGISTER),
+        }
+    }
+
+    /// Where the entries of a kind lie.
+    pub(super) fn kept(&self, kind: ChangeKind) -> Result<KeptEntries<'_>, StoreError> {
+        match kind {
+            ChangeKind::Version(_) => self.table().map(Some),
+            ChangeKind::Consent(_) => match &self.consents {
+                Some(consents) => consents.records(&self.transaction),
+                None => Ok(None),
+            },
+            ChangeKind::Patient(_) => self.patients.records(&self.transaction),
+            ChangeKind::List(_) => opened(&self.lists, &self.transaction, LIST),
+            ChangeKind::Mark => opened(&self.marks, &self.transaction, MARK),
+        }
     }
 
     /// One version, handed to `read` where it lies.
@@ -116,8 +149,11 @@ impl StoreReader {
     }
 
     /// The loaded code lists.
-    pub fn lists(&self) -> Result<Vec<StoredList>, StoreError> {
-        list::read_all(&self.transaction)
+    pub fn lists(
+        &self,
+        dictionary: impl Fn(u8) -> Result<Dictionary, StoreError>,
+    ) -> Result<Vec<StoredList>, StoreError> {
+        list::read_all(&self.transaction, dictionary)
     }
 
     /// The consent that holds for a certificate.
@@ -221,26 +257,6 @@ impl StoreReader {
         patient::links(&self.transaction)
     }
 
-    /// Versions of patients made behind a change of patients, in their order, at most `max`.
-    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(PatientLogEntry, EntryHash)>, StoreError> {
-        patient::change::after(&self.transaction, after, max)
-    }
-
-    /// One version of a patient, as it lies in the store.
-    pub fn patient_record<T>(
-        &self,
-        id: Id,
-        version: Version,
-        read: impl FnOnce(&[u8]) -> T,
-    ) -> Result<Option<T>, StoreError> {
-        self.patients.record(&self.transaction, id, version, read)
-    }
-
-    /// Number of the newest change of patients; 0 while there is none.
-    pub fn last_patient_change(&self) -> Result<u64, StoreError> {
-        patient::change::last(&self.transaction)
-    }
-
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<ChangeRow>, StoreError> {
         self.changes()?.get(seq.0)?.map(|bytes| ChangeRow::of_log(seq.0, bytes.value())).transpose()
@@ -248,35 +264,24 @@ impl StoreReader {
 
     /// Changes after one, in their order, at most `max`.
     pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<ChangeRow>, StoreError> {
-        let rows = self.changes()?.range(seq.0.saturating_add(1)..)?.take(max);
-        let mut ascending = Ascending { table: LOG.name(), last: seq.0 };
-        rows.map(|row| {
-            let (seq, bytes) = row?;
-            ascending.next(&seq.value())?;
-            ChangeRow::of_log(seq.value(), bytes.value())
-        })
-        .collect()
+        Ok(self.entries_after(EntryLog::Changes, seq.0, max)?.into_iter().map(|entry| entry.row).collect())
     }
 
     /// The newest change.
     pub fn last_change(&self) -> Result<Option<ChangeRow>, StoreError> {
-        self.changes()?.last()?.map(|(seq, bytes)| ChangeRow::of_log(seq.value(), bytes.value())).transpose()
+        Ok(self.last_entry(EntryLog::Changes)?.map(|entry| entry.row))
     }
 
-    /// Hash of a change; of the origin for change 0.
-    pub fn change_hash(&self, seq: Seq) -> Result<Option<EntryHash>, StoreError> {
-        match seq {
-            Seq(0) => origin(self.meta(CHAIN_ORIGIN)?.as_deref()).map(Some),
-            Seq(seq) => Ok(self.changes()?.get(seq)?.map(|row| hash_of(row.value()))),
-        }
+    /// Where the chains begin.
+    pub(super) fn chain_origin(&self) -> Result<EntryHash, StoreError> {
+        origin(self.meta(CHAIN_ORIGIN)?.as_deref())
     }
 
     /// How far the chains go.
     pub fn chain(&self) -> Result<StoreChain, StoreError> {
-        let origin = origin(self.meta(CHAIN_ORIGIN)?.as_deref())?;
-        let changes = self.changes()?.last()?.map_or(origin, |(_, row)| hash_of(row.value()));
-        let patients = patient::change::head(&self.transaction)?.unwrap_or(origin);
-        Ok(StoreChain { origin, changes, patients })
+        let origin = self.chain_origin()?;
+        let head = |log| Ok::<_, StoreError>(self.last_entry(log)?.map_or(origin, |entry| entry.hash));
+        Ok(StoreChain { origin, changes: head(EntryLog::Changes)?, register: head(EntryLog::Register)? })
     }
 
     /// A value of `meta`.

@@ -1,32 +1,52 @@
-//! The stored form of one version: header, then body and index row, compressed together.
+//! The stored form of an entry: one envelope for all kinds.
 //!
 //! ```text
-//!  0  u8   format of this layout (1)
-//!  1  u8   state after the change (1 Draft … 5 Deleted; 5 is the tombstone, without a body)
-//!  2  u8   dictionary of the frame
-//!  3  u8   zero
-//!  4  u32  bytes of the raw body
-//!  8  u64  seq
-//! 16  i64  stamp, milliseconds since 1970 UTC
-//! 24  i16  offset of the stamp, minutes
-//! 26  u16  zero
-//! 28  u32  bytes of the raw index row
-//! 32  u32  bytes of the fields
+//!  0  u8   layout (2)
+//!  1  u8   kind: 1 version of a certificate, 2 change of consent, 3 version of a patient, 4 code list, 5 mark
+//!  2  u8   of a certificate its state (1 Draft … 5 Deleted, the tombstone), of a consent what holds (1 closed to doctors, 2 closed to
+//!          representatives), of a patient flags, of a code list 1 where it is loaded, of a mark what it marks; else 0
+//!  3  u8   dictionary of row and body; 0: both lie as they are
+//!  4  u64  number in its log
+//! 12  i64  stamp, milliseconds since 1970 UTC
+//! 20  i16  offset of the stamp, minutes
+//! 22  u16  zero
+//! 24  u32  bytes of the fields
+//! 28  u32  bytes of the row, as it lies
+//! 32  u32  bytes of the raw body
 //! 36  fields: u8 tag, u32 bytes, content
-//!  …  zstd frame of the body (behind the head) and the index row, to the end
+//!  …  row: what is asked of the entry without looking at its body
+//!  …  body
+//!  …  u32  CRC-32 of all before
 //! ```
 //!
-//! Numbers are little-endian. A field with an unknown tag is kept and passed over, so that later releases can add fields
-//! (key ids, the hash of the record before) without a new layout. The row says again what stands in the body, so that in one frame
-//! with it it takes some 80 bytes; alone it would take 250.
+//! Numbers are little-endian. A field with an unknown tag is kept and passed over, so that later releases can add fields without a new
+//! layout. Row and body of a certificate lie in a zstd frame each: whoever decides, replays or rebuilds expands 450 bytes, and not 4 000.
 
 use super::StoreError;
+use super::crc::crc;
 use certificate::{Seq, Stamp, State};
 
-/// Format number in the first byte of each record; a record with another one is refused as damaged.
-pub const FORMAT: u8 = 1;
+/// Layout in the first byte of each entry; one with another is refused as damaged.
+pub const LAYOUT: u8 = 2;
 
 const FIXED_BYTES: usize = 36;
+const CHECKSUM_BYTES: usize = 4;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EntryKind {
+    /// A version of a certificate.
+    Version = 1,
+    /// A change of the consent of a certificate.
+    Consent = 2,
+    /// A version of a patient.
+    Patient = 3,
+    /// A code list that was loaded or taken away.
+    List = 4,
+    /// Something that happened to the store itself.
+    Mark = 5,
+}
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,54 +94,105 @@ pub enum FieldTag {
     ConditionCertificates = 20,
 }
 
-/// A record as it lies in the store.
+/// An entry as it lies in the store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredEntry<'a> {
+    /// What the kind says in one byte.
+    pub says: u8,
+    /// Number of the dictionary that row and body are compressed with; 0 where they lie as they are.
+    pub dictionary: u8,
+    /// Number in its log.
+    pub number: u64,
+    /// When it was made.
+    pub stamp: Stamp,
+    /// Who acted, and other fields, not decoded.
+    pub fields: RecordFields<'a>,
+    /// The row, as it lies.
+    pub row: &'a [u8],
+    /// Bytes of the raw body.
+    pub raw_bytes: usize,
+    /// The body, as it lies.
+    pub body: &'a [u8],
+}
+
+impl<'a> StoredEntry<'a> {
+    /// Reads an entry of a kind; `what` says which one where it is not readable.
+    ///
+    /// # Errors
+    /// `Damaged` when the bytes are not as they were written. The format of the whole store tells of a later release.
+    pub fn read(kind: EntryKind, bytes: &'a [u8], what: impl Fn() -> String) -> Result<StoredEntry<'a>, StoreError> {
+        match bytes.first() {
+            Some(&LAYOUT) | None => {}
+            Some(other) => return Err(StoreError::Damaged(format!("{} has format {other}, which is unknown", what()))),
+        }
+        Self::parse(kind, bytes).ok_or_else(|| StoreError::Damaged(format!("{} is not readable", what())))
+    }
+
+    fn parse(kind: EntryKind, bytes: &'a [u8]) -> Option<StoredEntry<'a>> {
+        let (bytes, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
+        if crc(bytes) != u32::from_le_bytes(*checksum) {
+            return None;
+        }
+        let (fixed, rest) = bytes.split_first_chunk::<FIXED_BYTES>()?;
+        let u32_at =
+            |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes were cut")) as usize;
+        let u64_at = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes were cut"));
+        let (fields, rest) = rest.split_at_checked(u32_at(24))?;
+        let (row, body) = rest.split_at_checked(u32_at(28))?;
+        (fixed[1] == kind as u8).then_some(StoredEntry {
+            says: fixed[2],
+            dictionary: fixed[3],
+            number: u64_at(4),
+            stamp: Stamp {
+                milliseconds: u64_at(12) as i64,
+                offset_minutes: i16::from_le_bytes([fixed[20], fixed[21]]),
+            },
+            fields: RecordFields(fields),
+            row,
+            raw_bytes: u32_at(32),
+            body,
+        })
+    }
+}
+
+/// A version of a certificate as it lies in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionRecord<'a> {
     /// State after this version; `Deleted` is the tombstone, which has no body.
     pub state: State,
-    /// Number of the dictionary that `frame` is compressed with.
+    /// Number of the dictionary that row and body are compressed with.
     pub dictionary: u8,
     /// Bytes of the raw body.
     pub raw_bytes: usize,
-    /// Bytes of the raw index row, behind the body.
-    pub row_bytes: usize,
+    /// zstd frame of the index row; empty for a tombstone.
+    pub row: &'a [u8],
     /// Number of the change that made this version, over all certificates.
     pub seq: Seq,
     /// When the version was made.
     pub stamp: Stamp,
     /// Who acted, the patient and other fields, not decoded.
     pub fields: RecordFields<'a>,
-    /// zstd frame of the body and the index row; empty for a tombstone.
-    pub frame: &'a [u8],
+    /// zstd frame of the body behind its head; empty for a tombstone.
+    pub body: &'a [u8],
 }
 
 impl<'a> VersionRecord<'a> {
     /// Reads a record.
     ///
     /// # Errors
-    /// `Damaged` when the bytes cannot be a record. The format of the whole store tells of a later release.
+    /// As [`StoredEntry::read`].
     pub fn read(bytes: &'a [u8]) -> Result<VersionRecord<'a>, StoreError> {
-        let damaged = || StoreError::Damaged("a record is too short".into());
-        let fixed: &[u8; FIXED_BYTES] = bytes.first_chunk().ok_or_else(damaged)?;
-        if fixed[0] != FORMAT {
-            return Err(unknown_format("a record", fixed[0]));
-        }
-        if fixed[3] != 0 || fixed[26..28] != [0, 0] {
-            return Err(StoreError::Damaged("bytes of a record that are always zero are not".into()));
-        }
-        let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes were cut"));
-        let i64_at = |at: usize| i64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes were cut"));
-        let fields_end = FIXED_BYTES + u32_at(32) as usize;
+        let entry = StoredEntry::read(EntryKind::Version, bytes, || "a record".to_owned())?;
+        let unknown = || StoreError::Damaged(format!("state {} is unknown", entry.says));
         Ok(VersionRecord {
-            state: State::from_byte(fixed[1])
-                .ok_or_else(|| StoreError::Damaged(format!("state {} is unknown", fixed[1])))?,
-            dictionary: fixed[2],
-            raw_bytes: u32_at(4) as usize,
-            row_bytes: u32_at(28) as usize,
-            seq: Seq(i64_at(8) as u64),
-            stamp: Stamp { milliseconds: i64_at(16), offset_minutes: i16::from_le_bytes([fixed[24], fixed[25]]) },
-            fields: RecordFields(bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?),
-            frame: bytes.get(fields_end..).ok_or_else(damaged)?,
+            state: State::from_byte(entry.says).ok_or_else(unknown)?,
+            dictionary: entry.dictionary,
+            raw_bytes: entry.raw_bytes,
+            row: entry.row,
+            seq: Seq(entry.number),
+            stamp: entry.stamp,
+            fields: entry.fields,
+            body: entry.body,
         })
     }
 
@@ -132,11 +203,11 @@ impl<'a> VersionRecord<'a> {
     pub fn is_imported(&self) -> Result<bool, StoreError> {
         Ok(self.fields.get(FieldTag::Imported)?.is_some())
     }
-}
 
-/// A record says a format that there is not in a store of [`FORMAT`](super::FORMAT).
-pub fn unknown_format(what: &str, format: u8) -> StoreError {
-    StoreError::Damaged(format!("{what} has format {format}, which is unknown"))
+    /// Whether it has neither row nor body, as a tombstone.
+    pub fn is_bare(&self) -> bool {
+        self.row.is_empty() && self.body.is_empty() && self.raw_bytes == 0
+    }
 }
 
 /// Fields as they lie in a record.
@@ -176,48 +247,59 @@ impl<'a> RecordFields<'a> {
     }
 }
 
-/// A record to be written; seq and stamp are known only to the writer.
+/// An entry to be written; its number and stamp are known only to the writer.
 #[derive(Clone, Debug)]
-pub struct RecordDraft {
-    /// State after this version; `Deleted` is the tombstone, which has no body.
-    pub state: State,
-    /// Number of the dictionary that `frame` is compressed with.
+pub struct EntryDraft {
+    /// What it is.
+    pub kind: EntryKind,
+    /// What the kind says in one byte.
+    pub says: u8,
+    /// As [`StoredEntry::dictionary`].
     pub dictionary: u8,
-    /// Bytes of the raw body.
-    pub raw_bytes: u32,
-    /// Bytes of the raw index row, behind the body.
-    pub row_bytes: u32,
     /// Fields in their stored form.
     pub fields: Vec<u8>,
-    /// zstd frame of the body and the index row; empty for a tombstone.
-    pub frame: Vec<u8>,
+    /// The row, as it will lie.
+    pub row: Vec<u8>,
+    /// Bytes of the raw body.
+    pub raw_bytes: usize,
+    /// The body, as it will lie.
+    pub body: Vec<u8>,
 }
 
-impl RecordDraft {
+impl EntryDraft {
+    /// An entry of fields alone.
+    pub fn bare(kind: EntryKind, says: u8) -> EntryDraft {
+        let (fields, row, body) = (Vec::new(), Vec::new(), Vec::new());
+        EntryDraft { kind, says, dictionary: 0, fields, row, raw_bytes: 0, body }
+    }
+
     /// Adds a field.
     pub fn push(&mut self, tag: FieldTag, content: &[u8]) {
         push_field(&mut self.fields, tag, content);
     }
 
-    /// Bytes of the whole record.
+    /// Bytes of the whole entry.
     pub fn bytes(&self) -> usize {
-        FIXED_BYTES + self.fields.len() + self.frame.len()
+        FIXED_BYTES + self.fields.len() + self.row.len() + self.body.len() + CHECKSUM_BYTES
     }
 
     /// The stored form.
-    pub fn write(&self, seq: Seq, stamp: Stamp, out: &mut Vec<u8>) {
-        out.clear();
-        out.reserve(self.bytes());
-        out.extend_from_slice(&[FORMAT, self.state as u8, self.dictionary, 0]);
-        out.extend_from_slice(&self.raw_bytes.to_le_bytes());
-        out.extend_from_slice(&seq.0.to_le_bytes());
+    pub fn write(&self, number: u64, stamp: Stamp) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes());
+        out.extend_from_slice(&[LAYOUT, self.kind as u8, self.says, self.dictionary]);
+        out.extend_from_slice(&number.to_le_bytes());
         out.extend_from_slice(&stamp.milliseconds.to_le_bytes());
         out.extend_from_slice(&stamp.offset_minutes.to_le_bytes());
         out.extend_from_slice(&[0, 0]);
-        out.extend_from_slice(&self.row_bytes.to_le_bytes());
         out.extend_from_slice(&length(self.fields.len()));
+        out.extend_from_slice(&length(self.row.len()));
+        out.extend_from_slice(&length(self.raw_bytes));
         out.extend_from_slice(&self.fields);
-        out.extend_from_slice(&self.frame);
+        out.extend_from_slice(&self.row);
+        out.extend_from_slice(&self.body);
+        let checksum = crc(&out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out
     }
 }
 
@@ -237,46 +319,45 @@ mod tests {
     use super::*;
 
     fn sample() -> Vec<u8> {
-        let mut draft = RecordDraft {
-            state: State::Completed,
+        let mut draft = EntryDraft {
             dictionary: 1,
+            row: b"row".to_vec(),
             raw_bytes: 77,
-            row_bytes: 7,
-            fields: vec![],
-            frame: b"frame".to_vec(),
+            body: b"body".to_vec(),
+            ..EntryDraft::bare(EntryKind::Version, State::Completed as u8)
         };
         draft.push(FieldTag::Person, b"37605030299");
         draft.push(FieldTag::Role, b"");
-        let mut out = vec![9];
-        draft.write(Seq(5), Stamp { milliseconds: -1, offset_minutes: 180 }, &mut out);
-        out
+        let bytes = draft.write(5, Stamp { milliseconds: -1, offset_minutes: 180 });
+        assert_eq!(bytes.len(), draft.bytes());
+        bytes
     }
 
     #[test]
-    fn a_record_reads_as_it_was_written() {
+    fn an_entry_reads_as_it_was_written() {
         let bytes = sample();
         let record = VersionRecord::read(&bytes).unwrap();
         assert_eq!((record.state, record.dictionary, record.raw_bytes, record.seq), (State::Completed, 1, 77, Seq(5)));
         assert_eq!(record.stamp, Stamp { milliseconds: -1, offset_minutes: 180 });
-        assert_eq!(record.row_bytes, 7);
-        assert_eq!(record.frame, b"frame");
+        assert_eq!((record.row, record.body), (b"row".as_slice(), b"body".as_slice()));
         assert_eq!(record.fields.get(FieldTag::Person).unwrap(), Some(&b"37605030299"[..]));
         assert_eq!(record.fields.get(FieldTag::Role).unwrap(), Some(&b""[..]));
         assert_eq!(record.fields.get(FieldTag::Subject).unwrap(), None);
     }
 
     #[test]
-    fn a_cut_or_foreign_record_is_told_and_never_panics() {
+    fn every_cut_and_every_flipped_bit_is_told_and_so_is_another_kind() {
         let bytes = sample();
-        for end in 0..bytes.len() {
-            // Whether it is short is known by the frame, which the checksum of the frame then tells.
-            assert!(VersionRecord::read(&bytes[..end]).is_ok() == (end >= bytes.len() - 5), "{end}");
+        let is_told = |bytes: &[u8]| matches!(VersionRecord::read(bytes), Err(StoreError::Damaged(_)));
+        assert!((0..bytes.len()).all(|end| is_told(&bytes[..end])));
+        for at in 0..bytes.len() * 8 {
+            let mut torn = bytes.clone();
+            torn[at / 8] ^= 1 << (at % 8);
+            assert!(is_told(&torn), "{at}");
         }
-        let mut newer = bytes.clone();
-        newer[0] = 2;
-        assert!(matches!(VersionRecord::read(&newer), Err(StoreError::Damaged(_))));
-        let mut odd = bytes;
-        odd[1] = 77;
-        assert!(matches!(VersionRecord::read(&odd), Err(StoreError::Damaged(_))));
+        let other = EntryDraft::bare(EntryKind::Consent, 1).write(1, Stamp::at(0));
+        assert!(is_told(&other));
+        let odd = EntryDraft::bare(EntryKind::Version, 77).write(1, Stamp::at(0));
+        assert!(is_told(&odd));
     }
 }

@@ -8,10 +8,11 @@ use super::consent::{CLOSED, CONSENT};
 use super::error::StoreError;
 use super::hour_count::TIME_COUNT;
 use super::journal::{JournalPlace, JournalStart, StoreJournal};
+use super::list::{LIST, LIST_ID};
 use super::log::{JOURNAL, Log, RedoStep, WriteTransaction, guarded, steps};
-use super::patient::change::PATIENT_LOG;
+use super::mark::MARK;
 use super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
-use super::tables::{CLASS, COUNTER, DICTIONARY, FORMAT, LOG, META, TERMINOLOGY, TIME, VERSION};
+use super::tables::{CLASS, COUNTER, DICTIONARY, FORMAT, LOG, META, REGISTER, TIME, VERSION};
 use base::log::event;
 
 /// The first format of a store that has a journal.
@@ -73,8 +74,8 @@ fn apply(transaction: &WriteTransaction, name: &[u8], step: RedoStep) -> Result<
             })*
         };
     }
-    of!(VERSION LOG TIME TIME_COUNT CLASS COUNTER DICTIONARY TERMINOLOGY META CONSENT CLOSED PATIENT PATIENT_LOG IDENTIFIER
-        FORMER BORN LINK);
+    of!(VERSION LOG REGISTER TIME TIME_COUNT CLASS COUNTER DICTIONARY META CONSENT CLOSED PATIENT IDENTIFIER FORMER BORN LINK
+        LIST LIST_ID MARK);
     Err(StoreError::Damaged("a record of the journal names a table that there is not".into()))
 }
 

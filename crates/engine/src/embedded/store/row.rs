@@ -2,18 +2,34 @@
 
 use std::sync::Arc;
 
+use super::body::{self, Dictionary};
 use super::error::StoreError;
 use super::record::VersionRecord;
 use certificate::Consent;
+use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
 
-/// The row of a record, from its raw bytes.
-pub(crate) fn read_row(record: &VersionRecord, bytes: &[u8]) -> Result<Row, StoreError> {
-    let unreadable = || StoreError::Damaged("an index row is not readable".into());
-    let mut row = row_bytes::decode(bytes).ok_or_else(unreadable)?;
+/// The row of a record, out of its frame.
+///
+/// # Errors
+/// `Damaged`.
+pub(crate) fn read_row(record: &VersionRecord, dictionary: Dictionary) -> Result<Row, StoreError> {
+    let mut row = row_bytes::decode(&body::expand_row(dictionary, record.row)?).ok_or_else(unreadable)?;
     row.last_updated = record.stamp.milliseconds;
     Ok(row)
+}
+
+/// The class of a record's row, its consent left open.
+///
+/// # Errors
+/// `Damaged`.
+pub(crate) fn read_class(record: &VersionRecord, dictionary: Dictionary) -> Result<Class, StoreError> {
+    row_bytes::decode_class(&body::expand_row(dictionary, record.row)?).ok_or_else(unreadable)
+}
+
+fn unreadable() -> StoreError {
+    StoreError::Damaged("an index row is not readable".into())
 }
 
 /// Lays the consent that holds over a row.

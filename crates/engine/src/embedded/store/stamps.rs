@@ -1,14 +1,10 @@
 //! What the table `meta` says of time.
 
 use super::error::StoreError;
-use crate::ClockReset;
 use certificate::Seq;
 
 /// The newest time stamp as of a change: i64, then the change as u64. Earlier releases wrote the time stamp alone.
 pub const LATEST_STAMP: &str = "latest-stamp";
-
-/// Points behind which time began again: the change before each as u64, then the clock as i64.
-pub(super) const CLOCK_RESETS: &str = "clock-resets";
 
 /// The newest time stamp when an operator accepted that the clock is behind it: i64.
 pub(super) const CLOCK_ACCEPTED: &str = "clock-accepted";
@@ -41,22 +37,4 @@ impl LatestStamp {
             LatestStamp::AtLeast(stamp) => stamp.max(last_stamp),
         }
     }
-}
-
-/// Reads resets, in their order.
-pub(super) fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, StoreError> {
-    let (numbers, rest) = bytes.as_chunks::<8>();
-    let (resets, half) = numbers.as_chunks::<2>();
-    let read = |[change, at]: &[_; 2]| ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) };
-    match rest.is_empty() && half.is_empty() {
-        true => Ok(resets.iter().map(read).collect()),
-        false => Err(StoreError::Damaged(format!("'{CLOCK_RESETS}' is not readable"))),
-    }
-}
-
-pub(super) fn write_reset(reset: &ClockReset) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&reset.change.to_le_bytes());
-    bytes[8..].copy_from_slice(&reset.at.to_le_bytes());
-    bytes
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use redb::{Database, Key, ReadableTable, TableDefinition, Value};
 
-use super::consent::CONSENT;
-use super::patient::PATIENT;
-use super::{DICTIONARY, LOG, META, VERSION};
+use super::consent::{CLOSED, CONSENT};
+use super::list::LIST_ID;
+use super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
+use super::{CLASS, COUNTER, DICTIONARY, LOG, META, VERSION};
 use certificate::{Id, Seq, Version};
 
 /// Edits the record of a version in the store's file, which nobody has open.
@@ -52,6 +53,27 @@ pub fn edit_dictionary(file: &Path, number: u8, edit: impl FnOnce(&mut Vec<u8>))
 /// Writes a value of `meta`.
 pub fn set_meta(file: &Path, name: &str, value: &[u8]) {
     write(file, |transaction| drop(transaction.open_table(META).unwrap().insert(name, value).unwrap()));
+}
+
+/// Takes every derived table out.
+pub fn take_out_derived(file: &Path) {
+    write(file, |transaction| {
+        transaction.delete_table(CLASS).unwrap();
+        transaction.delete_table(COUNTER).unwrap();
+        transaction.delete_table(CLOSED).unwrap();
+        transaction.delete_table(IDENTIFIER).unwrap();
+        transaction.delete_table(FORMER).unwrap();
+        transaction.delete_table(BORN).unwrap();
+        transaction.delete_table(LINK).unwrap();
+        transaction.delete_table(LIST_ID).unwrap();
+        transaction.open_table(CLASS).unwrap();
+        transaction.open_table(COUNTER).unwrap();
+    });
+}
+
+/// Says another number of certificates of a class.
+pub fn miscount(file: &Path) {
+    write(file, |transaction| drop(transaction.open_table(COUNTER).unwrap().insert(0, 77).unwrap()));
 }
 
 fn edit_row<K: Key + for<'k> Value<SelfType<'k> = K> + Copy + 'static>(

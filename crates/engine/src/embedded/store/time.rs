@@ -1,7 +1,8 @@
-//! What the store keeps of its time beside the changes: the newest time stamp where the last change does not carry it, resets, and what an
-//! operator accepted. All of it lies in `meta`.
+//! What the store keeps of its time beside the changes: the newest time stamp where the last change does not carry it, and what an operator
+//! accepted, in `meta`; resets, as marks.
 
-use super::stamps::{CLOCK_ACCEPTED, CLOCK_RESETS, LATEST_STAMP, read_resets, write_reset};
+use super::mark::{self, StoreMark};
+use super::stamps::{CLOCK_ACCEPTED, LATEST_STAMP};
 use super::{Batch, ChangeRow, META, StoreError, StorePosition, StoreReader};
 use crate::ClockReset;
 use certificate::Seq;
@@ -9,7 +10,7 @@ use certificate::Seq;
 impl StoreReader {
     /// Points behind which time began again, in their order.
     pub fn clock_resets(&self) -> Result<Vec<ClockReset>, StoreError> {
-        self.meta(CLOCK_RESETS)?.map_or(Ok(Vec::new()), |bytes| read_resets(&bytes))
+        mark::resets(&self.transaction)
     }
 
     /// The newest time stamp that an operator accepted to be ahead of the clock; `i64::MIN` for none.
@@ -42,17 +43,7 @@ impl Batch<'_> {
 
     /// Time begins again here.
     pub fn add_reset(&mut self, reset: ClockReset) -> Result<(), StoreError> {
-        let before = self.transaction().open_table(META)?;
-        let mut resets = before.get(CLOCK_RESETS)?.map_or(Vec::new(), |bytes| bytes.value().to_vec());
-        drop(before);
-        resets.extend(write_reset(&reset));
-        self.set_meta(CLOCK_RESETS, &resets)
-    }
-
-    /// Time began again there, and nowhere else.
-    pub fn set_resets(&mut self, resets: &[ClockReset]) -> Result<(), StoreError> {
-        let resets: Vec<u8> = resets.iter().flat_map(write_reset).collect();
-        self.set_meta(CLOCK_RESETS, &resets)
+        self.mark(&StoreMark::Reset(reset), reset.at)
     }
 
     /// Remembers up to which time stamp an operator accepts that the clock is behind.

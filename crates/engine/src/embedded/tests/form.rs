@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::store::tampered::{edit_change, edit_consent, edit_dictionary, edit_patient, edit_version, set_meta};
 use super::*;
-use crate::STORE_FILE;
+use crate::{EntryLog, PieceForm, STORE_FILE};
 
 /// Where the damage is met at the latest.
 enum Met {
@@ -40,7 +40,6 @@ const TAMPERINGS: &[Tampering] = &[
     ("next-id of 3 bytes",        |file| set_meta(file, "next-id", &[1; 3]),                                   Met::Opening),
     ("next-patient-id of 3 bytes", |file| set_meta(file, "next-patient-id", &[1; 3]),                          Met::Opening),
     ("latest-stamp of 3 bytes",   |file| set_meta(file, "latest-stamp", &[1; 3]),                              Met::Opening),
-    ("clock-resets of 3 bytes",   |file| set_meta(file, "clock-resets", &[1; 3]),                              Met::Opening),
     ("clock-accepted of 3 bytes", |file| set_meta(file, "clock-accepted", &[1; 3]),                            Met::Opening),
 ];
 
@@ -64,8 +63,10 @@ fn patients(engine: &Engine) -> Result<(), StoreError> {
 fn backed_up(engine: &Engine) -> Result<(), StoreError> {
     let moment = engine.ledger().moment()?;
     let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0, None), moment.until)?;
-    check.changes(&engine.ledger().copy_changes(Seq(0), moment.until)?.bytes)?;
-    check.patients(&engine.ledger().copy_patients(0, moment.patients_until)?.bytes)
+    for (log, until) in [(EntryLog::Changes, moment.until.0), (EntryLog::Register, moment.register_until)] {
+        check.piece(log, PieceForm::Present, &engine.ledger().copy(log, 0, until)?.bytes)?;
+    }
+    Ok(())
 }
 
 #[track_caller]
@@ -123,40 +124,39 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
 #[test]
 fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_restore() {
     type Edit = fn(&mut Vec<u8>);
+    const HEAD: usize = 41;
     // Where the second row stands: behind number, row and record of the first.
-    fn second(piece: &[u8], head: usize) -> usize {
-        head + u32::from_le_bytes(piece[head - 4..head].try_into().unwrap()) as usize
+    fn second(piece: &[u8]) -> usize {
+        HEAD + u32::from_le_bytes(piece[HEAD - 4..HEAD].try_into().unwrap()) as usize
     }
     fn with_record(piece: &mut Vec<u8>, edit: impl FnOnce(&mut Vec<u8>)) {
-        let mut record = piece.split_off(PATIENT_HEAD);
-        let end = second(&[&piece[..], &record[..]].concat(), PATIENT_HEAD) - PATIENT_HEAD;
+        let mut record = piece.split_off(HEAD);
+        let end = second(&[&piece[..], &record[..]].concat()) - HEAD;
         let rest = record.split_off(end);
         record.truncate(end - 4);
         edit(&mut record);
         let sum = store::crc::crc(&record);
         record.extend(sum.to_le_bytes());
         let length = record.len() as u32;
-        piece.truncate(PATIENT_HEAD - 4);
+        piece.truncate(HEAD - 4);
         piece.extend(length.to_le_bytes());
         piece.extend([record, rest].concat());
     }
-    const CHANGE_HEAD: usize = 41;
-    const PATIENT_HEAD: usize = 24;
     let changes: [(&str, Edit); 4] = [
         ("id", |piece| piece[9..17].fill(0xFF)),
         ("number of a version", |piece| piece[17] = 9),
         ("running count", |piece| piece[29] = 9),
         ("the version of another", |piece| {
-            let at = second(piece, CHANGE_HEAD);
+            let at = second(piece);
             piece[at + 9] = 1;
         }),
     ];
     let patients: [(&str, Edit); 5] = [
-        ("id of a patient", |piece| piece[8..16].fill(0xFF)),
-        ("version of a patient", |piece| piece[16] = 9),
+        ("id of a patient", |piece| piece[9..17].fill(0xFF)),
+        ("version of a patient", |piece| piece[17] = 9),
         ("id of the one before", |piece| {
-            let at = second(piece, PATIENT_HEAD);
-            piece[at + 8] = 1;
+            let at = second(piece);
+            piece[at + 9] = 1;
         }),
         ("a resource that is no JSON", |piece| with_record(piece, |record| record.extend(*b"x"))),
         ("a resource that is no UTF-8", |piece| {
@@ -171,16 +171,17 @@ fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_r
     fixture.create(State::Draft, "Patient/1");
     fixture.patients([super::patients::patient(1, &[]), super::patients::patient(2, &[])]);
     let moment = fixture.engine.ledger().moment().unwrap();
-    let whole = fixture.engine.ledger().copy_changes(Seq(0), Seq(2)).unwrap().bytes;
-    let whole_patients = fixture.engine.ledger().copy_patients(0, 2).unwrap().bytes;
+    let [whole, whole_patients] = EntryLog::ALL.map(|log| fixture.engine.ledger().copy(log, 0, 2).unwrap().bytes);
     let expect = |what: &str, changes: &[u8], patients: &[u8], is_whole: bool| {
         let mut check = CopyCheck::new(&moment.dictionaries, CopyOrder::behind(Seq(0), 0, None), Seq(2)).unwrap();
-        let checked = check.changes(changes).and_then(|()| check.patients(patients));
+        let pieces = [(EntryLog::Changes, changes), (EntryLog::Register, patients)];
+        let form = PieceForm::Present;
+        let checked = pieces.iter().try_for_each(|(log, piece)| check.piece(*log, form, piece));
         let folder = tempfile::tempdir().unwrap();
         let (store, names, dictionaries) = (moment.store.clone(), moment.names.clone(), moment.dictionaries.clone());
-        let beginning = crate::Beginning { store, names, origin: moment.chain.origin, dictionaries, to: Seq(2) };
+        let beginning = crate::Beginning { store, names, origin: moment.chain.origin, dictionaries, form, to: Seq(2) };
         let mut restore = StoreRestore::begin(folder.path(), 8 << 20, beginning).unwrap();
-        let restored = restore.changes(changes).and_then(|()| restore.patients(patients));
+        let restored = pieces.iter().try_for_each(|(log, piece)| restore.piece(*log, piece));
         if is_whole {
             checked.expect(what);
             restored.expect(what);

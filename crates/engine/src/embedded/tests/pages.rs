@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::*;
-use crate::{STORE_FILE, Salvage, StoreHealth};
+use crate::{EntryLog, STORE_FILE, Salvage, StoreHealth};
 use certificate::Names as Namespaces;
 
 const PAGE_BYTES: usize = 4096;
@@ -262,9 +262,12 @@ fn a_salvage_believes_no_number_that_nothing_confirms_and_the_file_has_no_room_f
     let mut whole = Vec::new();
     store::tampered::edit_version(&path, Id::new(3).unwrap(), Version::FIRST, |record| whole.clone_from(record));
     let mut bytes = fs::read(&path).unwrap();
-    // In every copy of the page that the file holds.
+    // In every copy of the page that the file holds, with the right checksum.
+    let mut other = whole.clone();
+    other[8] = 0xB8;
+    with_checksum(&mut other);
     for at in (0..bytes.len() - whole.len()).filter(|at| bytes[*at..].starts_with(&whole)).collect::<Vec<_>>() {
-        bytes[at + 12] = 0xB8;
+        bytes[at..at + other.len()].copy_from_slice(&other);
     }
     // No commit is named, so that nothing is proven.
     bytes[64..320].fill(0);
@@ -355,7 +358,7 @@ fn write_at(path: &Path, bytes: &[u8], at: usize) {
 /// The newest keys say which numbers are given next: a damaged one gave numbers away again, and what was stored under them was lost.
 #[test]
 fn a_store_whose_newest_key_is_damaged_is_not_opened() {
-    for table in ["version", "log", "patient", "patient_log", "consent"] {
+    for table in ["version", "log", "patient", "register", "consent"] {
         for bit in [0, 2, 12] {
             let fixture = filled();
             let path = fixture.folder.path().join("data").join(STORE_FILE);
@@ -398,7 +401,7 @@ fn what_is_not_found_because_of_a_damaged_key_is_damage() {
 /// A check reads tables in pieces and goes on behind the last key of each. A last key that was zeroed sends it back to the beginning.
 #[test]
 fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
-    for table in ["version", "log", "patient", "patient_log", "patient_identifier", "patient_born"] {
+    for table in ["version", "log", "patient", "register", "patient_identifier", "patient_born"] {
         let fixture = filled();
         let path = fixture.folder.path().join("data").join(STORE_FILE);
         let (at, key) = last_key(&path, leaves(&path, table).pop().unwrap());
@@ -412,11 +415,12 @@ fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
         write_at(&path, &lowest, at);
         let reader = engine.shared.store.reader().unwrap();
         let all = usize::MAX;
+        let bare = |log| reader.entries_after(log, 0, all).and_then(|_| reader.bare_entries(log, 0, all)).map(drop);
         let read = match table {
             "version" => reader.bare_records(store::Records::Version, (0, 0), all, |_, _| Ok(())).map(drop),
             "patient" => reader.bare_records(store::Records::Patient, (0, 0), all, |_, _| Ok(())).map(drop),
-            "log" => reader.changes_after(Seq(0), all).and_then(|_| reader.bare_changes(0, all)).map(drop),
-            "patient_log" => reader.patient_changes(0, all).map(drop),
+            "log" => bare(EntryLog::Changes),
+            "register" => bare(EntryLog::Register),
             "patient_identifier" => {
                 reader.bare_identifiers(store::PatientIdentifiers::Current, &Default::default(), all).map(drop)
             }
@@ -483,14 +487,23 @@ fn a_commit_that_meets_damage_refuses_writes_until_the_page_is_whole_again() {
     assert!(failed > 8, "{failed} pages are needed for a create");
 }
 
-/// The time in the head of a record is under no checksum but that of its page: a program that wrote through redb may have changed it.
+/// Gives an entry that was changed the checksum that it should have.
+fn with_checksum(entry: &mut [u8]) {
+    let (content, checksum) = entry.split_at_mut(entry.len() - 4);
+    checksum.copy_from_slice(&store::crc::crc(content).to_le_bytes());
+}
+
+/// A program that wrote through redb may have changed the time of an entry, and made its checksum again.
 #[test]
 fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
     let fixture = Fixture::new();
     let written = fixture.create(State::Draft, "Patient/1");
     let path = fixture.folder.path().join("data").join(STORE_FILE);
     fixture.engine.close();
-    store::tampered::edit_version(&path, written.id, written.version, |record| record[16] ^= 1);
+    store::tampered::edit_version(&path, written.id, written.version, |record| {
+        record[12] ^= 1;
+        with_checksum(record);
+    });
     let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
     let exported = engine.ledger().versions_after(Seq(0), 10).map(|found| found.len());
     assert!(matches!(&exported, Err(StoreError::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");

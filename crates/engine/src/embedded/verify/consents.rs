@@ -1,7 +1,7 @@
 //! Every change of consent, and what holds beside the newest of them.
 
 use super::super::store::consent::record::StoredConsent;
-use super::super::store::{ChangeKind, Records, StoreError, StoreReader};
+use super::super::store::{ChangeKind, ChangeRow, Records, StoreError, StoreReader};
 use super::Check;
 use certificate::{Consent, Id};
 
@@ -55,13 +55,10 @@ impl Check<'_> {
                 return Ok(());
             }
         };
-        match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
-            Some((seq, Ok(change), _))
-                if seq == record.seq.0
-                    && change.id == id
-                    && change.what == ChangeKind::Consent(number)
-                    && change.milliseconds == record.stamp.milliseconds => {}
-            _ => self.found.tell("consent", &format!("{what} has change {}, which is not its own", record.seq)),
+        let (seq, milliseconds) = (record.seq, record.stamp.milliseconds);
+        let row = ChangeRow { seq, id, what: ChangeKind::Consent(number), milliseconds, running: 0 };
+        if !self.is_logged(reader, row)? {
+            self.found.tell("consent", &format!("{what} has change {seq}, which is not its own"));
         }
         if reader.version(id, record.version, |_| ())?.is_none() {
             self.found.tell("consent", &format!("{what} names version {}, which is missing", record.version));

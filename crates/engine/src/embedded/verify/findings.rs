@@ -39,8 +39,8 @@ pub struct VerifyReport {
     pub certificates: u64,
     /// Changes of consent.
     pub consents: u64,
-    /// The last change of patients when the check began; 0 when there was none.
-    pub patient_change: u64,
+    /// The last entry of the register when the check began; 0 when there was none.
+    pub register: u64,
     /// Patients that have at least one stored version.
     pub patients: u64,
     /// Certificates that were compared with the index.
@@ -170,8 +170,8 @@ impl VerifyFindings {
         &mut self.found
     }
 
-    pub(super) fn verified(self, change: Seq, patient_change: u64) -> VerifyReport {
-        VerifyReport { change: change.0, patient_change, ..self.found }
+    pub(super) fn verified(self, change: Seq, register: Seq) -> VerifyReport {
+        VerifyReport { change: change.0, register: register.0, ..self.found }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::STORE_FILE;
 use crate::embedded::Engine;
 use crate::embedded::store::StoreError;
 use crate::embedded::store::pages::{Pages, UnreadablePage, WalkEvent};
+use certificate::Seq;
 
 impl Engine {
     /// Checks the pages of a store that cannot be opened.
@@ -16,7 +17,7 @@ impl Engine {
     pub fn verify_unopened(folder: &Path) -> Result<VerifyReport, StoreError> {
         let mut found = VerifyFindings::default();
         pages(&Pages::open(&folder.join(STORE_FILE))?, &mut found);
-        Ok(found.verified(Default::default(), 0))
+        Ok(found.verified(Seq(0), Seq(0)))
     }
 }
 
@@ -59,7 +60,7 @@ fn name(table: &str, key: &[u8]) -> Option<String> {
         "patient" => Some(format!("version {} of Patient/{}", version(key)?, number(key)?)),
         "consent" => Some(format!("change {} of the consent of Composition/{}", version(key)?, number(key)?)),
         "consent_closed" => Some(format!("Composition/{}", number(key)?)),
-        "log" | "patient_log" => Some(format!("change {}", number(key)?)),
+        "log" | "register" => Some(format!("change {}", number(key)?)),
         _ => None,
     }
 }

@@ -1,13 +1,12 @@
-//! Every version of every patient, the log of them, and the tables that say again what the newest ones hold. No text names what
+//! Every version of every patient, and the tables that say again what the newest ones hold. No text names what
 //! identifies a person.
 
 use std::collections::HashSet;
 
 use super::super::patients;
 use super::super::store::patient::BornRow;
-use super::super::store::patient::change::PatientLogEntry;
 use super::super::store::patient::record::{PatientRecord, write_links};
-use super::super::store::{PatientIdentifiers, Records, StoreError, StoreReader};
+use super::super::store::{ChangeKind, ChangeRow, PatientIdentifiers, Records, StoreError, StoreReader};
 use super::Check;
 use crate::PatientFacts;
 use crate::limits::{ID_MAX, VERIFY_CHUNK_ROWS};
@@ -17,34 +16,9 @@ use certificate::{Id, Seq, Version};
 const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
 
 impl Check<'_> {
-    /// Walks over the log, the versions, and the tables of the newest.
+    /// Walks over the versions, and the tables of the newest.
     pub(super) fn patients(&mut self) -> Result<(), StoreError> {
-        let end = self.start.patient_change;
-        let mut logged = HashSet::new();
-        let read_to = self.patient_log(0, Some(end), &mut logged)?;
-        if read_to < end {
-            self.found.tell("patient_log", &format!("changes from {} to {end} are missing", read_to + 1));
-        }
-        let mut unlogged = Vec::new();
-        let patients = self.patient_versions(&mut logged, &mut unlogged)?;
-        // What was stored since the log was read stands behind.
-        self.patient_log(read_to.max(end), None, &mut logged)?;
-        for (id, version) in unlogged {
-            if !logged.remove(&(id, version)) {
-                self.found.tell("patient_log", &format!("version {version} of Patient/{id} is missing"));
-            }
-        }
-        // Those that are left over were stored behind the walk over the versions, or have no version.
-        let reader = self.reader()?;
-        for (id, version) in logged {
-            let there = Id::new(id).zip(Version::new(version));
-            let there = there.map_or(Ok(None), |(id, version)| reader.patient_version(id, version, |_| Ok(())));
-            if matches!(there, Ok(None)) {
-                self.found
-                    .tell("patient_log", &format!("it names version {version} of Patient/{id}, which is missing"));
-            }
-        }
-        drop(reader);
+        let patients = self.patient_versions()?;
         self.identifiers(PatientIdentifiers::Current)?;
         self.identifiers(PatientIdentifiers::Former)?;
         self.born()?;
@@ -53,53 +27,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Takes in what the log names behind a number, up to `end` or as far as it goes. Returns the last number met.
-    fn patient_log(
-        &mut self,
-        mut after: u64,
-        end: Option<u64>,
-        logged: &mut HashSet<(u64, u32)>,
-    ) -> Result<u64, StoreError> {
-        // Where the walk goes on, the hash before is that of the last row.
-        let mut before = match after.checked_sub(1) {
-            None => self.found.readable("meta", self.reader()?.change_hash(Seq(0)))?.flatten(),
-            Some(before) => self.reader()?.patient_changes(before, 1)?.pop().map(|(_, hash)| hash),
-        };
-        loop {
-            let left = end.map_or(u64::MAX, |end| end.saturating_sub(after));
-            let max = usize::try_from(left).unwrap_or(usize::MAX).min(VERIFY_CHUNK_ROWS);
-            let reader = self.reader()?;
-            let rows = reader.patient_changes(after, max)?;
-            if rows.is_empty() {
-                return Ok(after);
-            }
-            for (entry, hash) in rows {
-                let PatientLogEntry { number, id, version } = entry;
-                let follows =
-                    |record: &[u8]| before.is_none_or(|before| before.followed_by(&entry.chained(record)) == hash);
-                if reader.patient_record(id, version, follows)? == Some(false) {
-                    let problem = "does not follow from those before it: it, or one of them, is not as it was written";
-                    self.found.tell("patient_log", &format!("change {number} {problem}"));
-                }
-                before = Some(hash);
-                if number != after + 1 {
-                    let problem = format!("change {number} stands where change {} belongs", after + 1);
-                    self.found.tell("patient_log", &problem);
-                }
-                after = number;
-                if !logged.insert((id.get(), version.get())) {
-                    self.found.tell("patient_log", &format!("version {version} of Patient/{id} is there twice"));
-                }
-            }
-        }
-    }
-
-    /// All versions; what the log does not name yet is put aside. Returns the number of patients.
-    fn patient_versions(
-        &mut self,
-        logged: &mut HashSet<(u64, u32)>,
-        unlogged: &mut Vec<(u64, u32)>,
-    ) -> Result<u64, StoreError> {
+    /// All versions. Returns the number of patients.
+    fn patient_versions(&mut self) -> Result<u64, StoreError> {
         let of = self.reader()?.record_count(Records::Patient)?;
         let mut patients = 0;
         let (mut last, mut latest) = ((0, 0), i64::MIN);
@@ -122,15 +51,19 @@ impl Check<'_> {
             if key.1 != expected {
                 check.found.tell("patient", &format!("{what} stands where version {expected} belongs"));
             }
-            if !logged.remove(&key) {
-                unlogged.push(key);
-            }
-            match patient(id, version, bytes) {
-                Ok(milliseconds) if milliseconds < latest && check.start.resets.is_empty() => {
-                    check.found.tell("patient", &format!("{what} is older than the version before it"));
+            let row = match patient(id, version, bytes) {
+                Ok(row) => row,
+                Err(problem) => {
+                    check.found.tell("patient", &format!("{what}: {problem}"));
+                    return Ok(());
                 }
-                Ok(milliseconds) => latest = milliseconds,
-                Err(problem) => check.found.tell("patient", &format!("{what}: {problem}")),
+            };
+            if row.milliseconds < latest && check.start.resets.is_empty() {
+                check.found.tell("patient", &format!("{what} is older than the version before it"));
+            }
+            latest = row.milliseconds;
+            if !check.is_logged(reader, row)? {
+                check.found.tell("patient", &format!("{what} has change {}, which is not its own", row.seq));
             }
             Ok(())
         })?;
@@ -237,12 +170,13 @@ impl Check<'_> {
     }
 }
 
-/// Time of a version that can be read.
-fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
+/// The row that the register has of a version that can be read.
+fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<ChangeRow, String> {
     let record = PatientRecord::read(id, version, bytes).map_err(|error| error.to_string())?;
     record.facts().map_err(|error| error.to_string())?;
     patients::resource(id, version, &record).map_err(|error| error.to_string())?;
-    Ok(record.stamp.milliseconds)
+    let (seq, milliseconds) = (Seq(record.number), record.stamp.milliseconds);
+    Ok(ChangeRow { seq, id, what: ChangeKind::Patient(version), milliseconds, running: 0 })
 }
 
 /// What the newest version of a patient says, and when it was made.

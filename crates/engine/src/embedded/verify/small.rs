@@ -19,7 +19,10 @@ impl Check<'_> {
                 Some(_) => {}
             }
         }
-        if let Err(error) = reader.clock_resets().and(reader.clock_accepted()) {
+        if let Err(error) = reader.clock_resets() {
+            self.found.tell("mark", &error.to_string());
+        }
+        if let Err(error) = reader.clock_accepted() {
             self.found.tell("meta", &error.to_string());
         }
         // A server may have written changes since the check began. A last change that cannot be read is reported already.
@@ -43,8 +46,8 @@ impl Check<'_> {
         if dictionaries.is_empty() {
             self.found.tell("dictionary", "there is none");
         }
-        if let Err(error) = reader.lists() {
-            self.found.tell("terminology", &error.to_string());
+        if let Err(error) = reader.lists(|number| self.shared.store.dictionary(number)) {
+            self.found.tell("list", &error.to_string());
         }
         Ok(())
     }

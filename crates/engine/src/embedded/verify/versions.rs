@@ -7,7 +7,7 @@ use super::super::classes::Classes;
 use super::super::panics::caught;
 use super::super::store::record::VersionRecord;
 use super::super::store::row::{lay, read_row};
-use super::super::store::{ChangeKind, Records, StoreError, StoreReader, body};
+use super::super::store::{ChangeKind, ChangeRow, Records, StoreError, StoreReader, body};
 use super::super::view::numbered;
 use super::Check;
 use super::indexed::IndexComparison;
@@ -154,13 +154,9 @@ impl Check<'_> {
         totals: &mut Totals,
     ) -> Result<(), StoreError> {
         let Stamp { milliseconds, .. } = record.stamp;
-        let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
-            Some((seq, Ok(change), _)) => {
-                let is_this = (change.id, change.what) == (chain.id, ChangeKind::Version(version));
-                seq == record.seq.0 && is_this && change.milliseconds == milliseconds
-            }
-            _ => false,
-        };
+        let (id, what_made) = (chain.id, ChangeKind::Version(version));
+        let own =
+            self.is_logged(reader, ChangeRow { seq: record.seq, id, what: what_made, milliseconds, running: 0 })?;
         // Imported versions keep the times that another store gave them.
         let is_later = milliseconds >= chain.milliseconds
             || self.start.has_reset(chain.seq, record.seq)
@@ -196,7 +192,7 @@ impl Check<'_> {
         totals: &mut Totals,
     ) -> KnownRow {
         if record.state == State::Deleted {
-            if record.raw_bytes != 0 || record.row_bytes != 0 || !record.frame.is_empty() {
+            if !record.is_bare() {
                 self.found.tell("version", &format!("{what} is a deletion and has a body"));
             }
             return KnownRow::None;
@@ -223,12 +219,10 @@ impl Check<'_> {
     fn read(&self, record: &VersionRecord, id: Id, version: Version) -> Result<(Row, Option<&'static str>), String> {
         let told = |error: StoreError| error.to_string();
         let dictionary = self.shared.store.dictionary(record.dictionary).map_err(told)?;
-        let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
+        let row = read_row(record, dictionary).map_err(told)?;
+        let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes);
         head::write(&mut resource, "Composition", id, version, record.stamp);
-        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, &mut resource).map_err(told)?;
-        let end = resource.len() - record.row_bytes;
-        let row = read_row(record, &resource[end..]).map_err(told)?;
-        resource.truncate(end);
+        body::expand(dictionary, record.body, record.raw_bytes, &mut resource).map_err(told)?;
         let json = json::parse(&resource).map_err(|_| "its body is not the JSON of a resource".to_owned())?;
         let Json::Object(composition) = &json else { return Err("its body is no object".to_owned()) };
         let is = |name: &str, value: &str| composition.get(name).and_then(Json::as_str) == Some(value);

@@ -11,7 +11,7 @@ use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
 use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::{NewEntry, Numbered};
-use crate::embedded::store::record::{RecordDraft, VersionRecord};
+use crate::embedded::store::record::{EntryDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
 use crate::embedded::view::numbered;
@@ -33,7 +33,7 @@ impl SteppedWriter {
         batch: &mut Batch,
         pending: &mut Pending,
         write: Write,
-        draft: &RecordDraft,
+        draft: &EntryDraft,
         has_waited: bool,
     ) -> Result<Decided, StoreError> {
         let (id, met) = match &write {
@@ -90,7 +90,7 @@ impl SteppedWriter {
         now: Option<ChangeTime>,
         (id, met, decision): (Id, Option<NewestVersion>, VersionDecision),
         write: Write,
-        draft: &RecordDraft,
+        draft: &EntryDraft,
     ) -> Result<Result<AcknowledgedChange, RefusedChange>, StoreError> {
         let (current, made, old) = match met {
             Some(NewestVersion { standing, made, old }) => (Some(standing), Some(made), old),
@@ -172,7 +172,7 @@ impl SteppedWriter {
         batch: &mut Batch,
         pending: &mut Pending,
         step: NewVersion,
-        draft: &RecordDraft,
+        draft: &EntryDraft,
     ) -> Result<(), StoreError> {
         let NewVersion { id, version, at, stamp, state, row, old, by } = step;
         let new = match row {

@@ -1,7 +1,7 @@
 //! Versions of an import: they keep id, number and time, and are told one by one what became of them. Contract 9.2.
 
 use super::super::known_time::ChangeTime;
-use super::super::store::record::{RecordDraft, VersionRecord};
+use super::super::store::record::{EntryDraft, VersionRecord};
 use super::super::store::{Batch, StoreError};
 use super::super::witnessed::ChangePatients;
 use super::decided::{By, NewVersion};
@@ -24,7 +24,7 @@ impl SteppedWriter {
         batch: &mut Batch,
         pending: &mut Pending,
         now: ChangeTime,
-        draft: &RecordDraft,
+        draft: &EntryDraft,
         import: ImportedVersion,
     ) -> Result<Imported, StoreError> {
         let ImportedVersion { id, version, state, stamp, .. } = import;

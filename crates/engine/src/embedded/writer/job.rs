@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::embedded::store::StoreError;
-use crate::embedded::store::record::RecordDraft;
+use crate::embedded::store::record::EntryDraft;
 use crate::{
     AcknowledgedChange, ClockDecision, Imported, ImportedVersion, ListChange, PatientWrite, PatientWritten,
     RefusedChange, Write,
@@ -17,7 +17,7 @@ pub(crate) type AnswerSender<T> = oneshot::Sender<Result<T, RefusedChange>>;
 pub(crate) struct Prepared {
     pub write: Write,
     /// Of a change of consent only the fields count.
-    pub draft: RecordDraft,
+    pub draft: EntryDraft,
     pub answer: AnswerSender<AcknowledgedChange>,
     /// It was put off once, since the certificate had a version of the same millisecond.
     pub has_waited: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
 pub(crate) enum Job {
     Write(Box<Prepared>),
     Import {
-        versions: Vec<(RecordDraft, ImportedVersion)>,
+        versions: Vec<(EntryDraft, ImportedVersion)>,
         answer: AnswerSender<Vec<Imported>>,
     },
     Lists {

@@ -191,6 +191,15 @@ impl<T: ReadableRows<K, V>, K: Key + 'static, V: Value + 'static> Table<T, K, V>
         Ok(RowRange { definition: self.definition, rows: Some(rows) })
     }
 
+    /// Hands out all rows as they are stored.
+    pub fn each_bytes(&self, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        for row in self.iter()? {
+            let (key, value) = row?;
+            each(K::as_bytes(&key.value()).as_ref(), V::as_bytes(&value.value()).as_ref());
+        }
+        Ok(())
+    }
+
     /// Number of rows.
     pub fn len(&self) -> Result<u64, StoreError> {
         match self.rows.lying() {

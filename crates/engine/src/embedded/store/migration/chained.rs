@@ -1,23 +1,39 @@
-//! Format 3: the logs of changes and of patients, as they were, become chains.
+//! Format 3: records of format 2 become entries, and the logs of changes and of patients become chains. Code lists and resets of the clock,
+//! which no log had, are entries of the register from now on.
+
+use std::collections::HashMap;
 
 use redb::TableDefinition;
 
-use super::super::StoreError;
-use super::super::chain::{CHAIN_ORIGIN, written_origin};
-use super::super::change::{CHANGE_BYTES, ChangeKind, ChangeRow, hash_of};
+use super::super::body::{self, Dictionary};
+use super::super::chain::CHAIN_ORIGIN;
+use super::super::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use super::super::consent::CONSENT;
+use super::super::mark::{self, StoreMark};
 use super::super::patient::PATIENT;
-use super::super::patient::change::{PATIENT_CHANGE_BYTES, PatientLogEntry, PatientLogTable};
-use super::super::tables::{LOG, META, VERSION};
+use super::super::record::EntryKind;
+use super::super::tables::{DICTIONARY, META, VERSION};
+use super::super::written_log::WrittenLog;
+use super::super::{StoreError, format_2, list};
 use super::MigrationWalk;
-use crate::EntryHash;
+use crate::{ClockReset, EntryHash, EntryLog, ListChange, ListKey, StoredList};
+use certificate::{Id, Seq, Version};
 
 /// The log of changes of format 2.
 pub(super) const CHANGE_2: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
 
+/// Bytes of a row of the log of patients: id u64, version u32, little-endian.
+const PATIENT_CHANGE_BYTES: usize = 12;
+
 /// The log of patients of format 2.
 pub(super) const PATIENT_CHANGE_2: TableDefinition<u64, &[u8; PATIENT_CHANGE_BYTES]> =
     TableDefinition::new("patient_change");
+
+/// Code lists of format 2: type, blank and address to time i64, bytes of the raw text u32, and a zstd frame.
+pub(super) const TERMINOLOGY_2: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
+
+/// Name in `meta` of where time began again in format 2: the change before each as u64, then the clock as i64.
+pub(super) const CLOCK_RESETS_2: &str = "clock-resets";
 
 /// Chains both logs. How far it came say the new logs themselves; the old ones go last.
 pub(super) fn fill(walk: &MigrationWalk) -> Result<(), StoreError> {
@@ -30,63 +46,131 @@ pub(super) fn fill(walk: &MigrationWalk) -> Result<(), StoreError> {
         let origin = EntryHash::origin(&text("store")?, &text("epoch")?);
         meta.insert(CHAIN_ORIGIN, origin.bytes().as_slice()).map(drop)
     })?;
-    while changes(walk)? {}
-    while patients(walk)? {}
+    let dictionaries = dictionaries(walk)?;
+    while changes(walk, &dictionaries)? {}
+    while patients(walk, &dictionaries)? {}
+    unlogged(walk, &dictionaries)?;
     walk.commit(|transaction| {
         transaction.delete_table(CHANGE_2)?;
         transaction.delete_table(PATIENT_CHANGE_2)
     })
 }
 
-/// Chains some changes; false where there are none left.
-fn changes(walk: &MigrationWalk) -> Result<bool, StoreError> {
+type Dictionaries = HashMap<u8, Dictionary>;
+
+fn dictionaries(walk: &MigrationWalk) -> Result<Dictionaries, StoreError> {
+    let table = walk.log.begin_read()?.open_table(DICTIONARY)?;
+    let rows = table.iter()?;
+    rows.map(|row| {
+        let (number, content) = row?;
+        Ok((number.value(), body::dictionary(content.value())?))
+    })
+    .collect()
+}
+
+/// Makes some rows of a log of format 2 rows of a chain, and what they made entries; false where there are none left.
+fn logged<const BYTES: usize>(
+    walk: &MigrationWalk,
+    dictionaries: &Dictionaries,
+    (from, to): (TableDefinition<'static, u64, &'static [u8; BYTES]>, EntryLog),
+    row_of: impl Fn(u64, &[u8; BYTES]) -> Result<(ChangeRow, EntryKind), StoreError>,
+) -> Result<bool, StoreError> {
     let reader = walk.log.begin_read()?;
-    let Some(from) = reader.find_table(CHANGE_2)? else { return Ok(false) };
-    let (versions, consents) = (reader.open_table(VERSION)?, reader.find_table(CONSENT)?);
+    let Some(from) = reader.find_table(from)? else { return Ok(false) };
     let mut rows = 0;
     walk.commit(|transaction| {
-        let mut log = transaction.open_table(LOG)?;
-        let last = log.last()?.map(|(seq, row)| (seq.value(), hash_of(row.value())));
-        let (done, mut head) = match last {
-            Some(last) => last,
-            None => (0, written_origin(transaction)?),
-        };
-        for row in from.range(done + 1..)?.take(walk.chunk_rows) {
-            let (seq, change) = row?;
-            let change = ChangeRow::read(seq.value(), change.value())?;
-            let key = change.id.get();
-            let record = match (change.what, &consents) {
-                (ChangeKind::Version(version), _) => versions.get((key, version.get()))?,
-                (ChangeKind::Consent(number), Some(consents)) => consents.get((key, number))?,
-                (ChangeKind::Consent(_), None) => None,
+        let mut log = WrittenLog::open(transaction, to)?;
+        for row in from.range(log.last() + 1..)?.take(walk.chunk_rows) {
+            let (number, row) = row?;
+            let (mut row, kind) = row_of(number.value(), row.value())?;
+            let table = match kind {
+                EntryKind::Consent => CONSENT,
+                EntryKind::Patient => PATIENT,
+                _ => VERSION,
             };
-            // A record that is missing is told by a check, and keeps nobody from the others.
-            let record = record.as_ref().map_or(&[][..], |record| record.value());
-            head = head.followed_by(&change.chained(record));
-            log.insert(seq.value(), &change.logged(head))?;
+            let mut table = transaction.open_table(table)?;
+            let former = table.get(row.key())?.map(|record| record.value().to_vec());
+            // A record that is missing or damaged is told by a check, and keeps nobody from the others.
+            let known = |number| dictionaries.get(&number).copied();
+            let dictionary =
+                |number| known(number).ok_or_else(|| StoreError::Damaged(format!("dictionary {number} is missing")));
+            let former = former.unwrap_or_default();
+            let record = match format_2::entry(kind, row.seq.0, &former, dictionary) {
+                Ok(record) if !former.is_empty() => {
+                    table.insert(row.key(), &*record)?;
+                    record
+                }
+                _ => former.as_slice().into(),
+            };
+            if kind == EntryKind::Patient {
+                row.milliseconds = format_2::time_of(&record).unwrap_or_default();
+            }
+            log.push(row, &record);
             rows += 1;
         }
-        Ok(())
+        log.flush()
     })?;
     Ok(rows > 0)
 }
 
-/// As [`changes`], of patients.
-fn patients(walk: &MigrationWalk) -> Result<bool, StoreError> {
+fn changes(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<bool, StoreError> {
+    logged(walk, dictionaries, (CHANGE_2, EntryLog::Changes), |number, row| {
+        let row = ChangeRow::read(number, row)?;
+        let kind = match row.what {
+            ChangeKind::Consent(_) => EntryKind::Consent,
+            _ => EntryKind::Version,
+        };
+        Ok((row, kind))
+    })
+}
+
+fn patients(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<bool, StoreError> {
+    logged(walk, dictionaries, (PATIENT_CHANGE_2, EntryLog::Register), |number, row| {
+        let (id, version) = row.split_first_chunk::<8>().expect("a row has twelve bytes");
+        let version = u32::from_le_bytes(version.try_into().expect("four bytes are left"));
+        let made = Id::new(u64::from_le_bytes(*id)).zip(Version::new(version));
+        let (id, version) =
+            made.ok_or_else(|| StoreError::Damaged(format!("change {number} of patients is not readable")))?;
+        let what = ChangeKind::Patient(version);
+        Ok((ChangeRow { seq: Seq(number), id, what, milliseconds: 0, running: number }, EntryKind::Patient))
+    })
+}
+
+/// What no log had: code lists and resets of the clock.
+fn unlogged(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<(), StoreError> {
     let reader = walk.log.begin_read()?;
-    let Some(from) = reader.find_table(PATIENT_CHANGE_2)? else { return Ok(false) };
-    let versions = reader.open_table(PATIENT)?;
-    let mut rows = 0;
-    walk.commit(|transaction| {
-        let mut log = PatientLogTable::open(transaction)?;
-        for row in from.range(log.last() + 1..)?.take(walk.chunk_rows) {
-            let (number, change) = row?;
-            let PatientLogEntry { id, version, .. } = PatientLogEntry::read(number.value(), change.value())?;
-            let record = versions.get((id.get(), version.get()))?;
-            log.push(id, version, record.as_ref().map_or(&[][..], |record| record.value()))?;
-            rows += 1;
+    let mut lists = Vec::new();
+    if let Some(table) = reader.find_table(TERMINOLOGY_2)? {
+        for row in table.iter()? {
+            let (key, value) = row?;
+            lists.push(ListChange::Put(list(key.value(), value.value())?));
         }
-        Ok(())
-    })?;
-    Ok(rows > 0)
+    }
+    let resets = reader.open_table(META)?.get(CLOCK_RESETS_2)?.map(|resets| resets.value().to_vec());
+    let newest = dictionaries.iter().max_by_key(|(number, _)| **number).map(|(number, newest)| (*number, *newest));
+    walk.commit(|transaction| {
+        if !lists.is_empty() {
+            let missing = || StoreError::Damaged("there is no dictionary".into());
+            list::change(transaction, &lists, 0, newest.ok_or_else(missing)?)?;
+        }
+        for reset in resets.as_deref().unwrap_or_default().as_chunks::<16>().0 {
+            let (change, at) = reset.split_at(8);
+            let change = u64::from_le_bytes(change.try_into().expect("eight bytes were cut"));
+            let at = i64::from_le_bytes(at.try_into().expect("eight bytes were cut"));
+            mark::add(transaction, &StoreMark::Reset(ClockReset { change, at }), at)?;
+        }
+        transaction.open_table(META)?.remove(CLOCK_RESETS_2)?;
+        transaction.delete_table(TERMINOLOGY_2)
+    })
+}
+
+/// A code list of format 2.
+fn list(key: &str, value: &[u8]) -> Result<StoredList, StoreError> {
+    let damaged = || StoreError::Damaged(format!("the code list '{key}' is not readable"));
+    let (resource_type, url) = key.split_once(' ').ok_or_else(damaged)?;
+    let (at, rest) = value.split_first_chunk().ok_or_else(damaged)?;
+    let (raw_bytes, frame) = rest.split_first_chunk().ok_or_else(damaged)?;
+    let text = zstd::bulk::decompress(frame, u32::from_le_bytes(*raw_bytes) as usize).map_err(|_| damaged())?;
+    let key = ListKey { resource_type: resource_type.to_owned(), url: url.to_owned() };
+    Ok(StoredList { key, at: i64::from_le_bytes(*at), text })
 }

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::LOG;
 use super::super::chain::CHAIN_ORIGIN;
-use super::super::patient::change::PATIENT_LOG;
-use super::super::patient::{self, FORMER};
+use super::super::consent::CONSENT;
+use super::super::patient::{FORMER, PATIENT};
+use super::super::record::EntryKind;
+use super::super::{LOG, REGISTER, VERSION, body, format_2};
 use super::chained::{CHANGE_2, PATIENT_CHANGE_2};
 use super::*;
 
@@ -17,11 +18,21 @@ fn opened(path: &Path) -> Log {
     Log::of_redb(redb::Database::open(path).unwrap())
 }
 
-/// Makes a store as format 2 left it.
+/// Makes a store as format 2 left it. It has no code lists, and its clock was never reset.
 pub fn set_back(path: &Path) {
     let log = opened(path);
     let reader = log.begin_read().unwrap();
     let transaction = log.begin_write().unwrap();
+    let dictionary = body::dictionary(body::SHIPPED).unwrap();
+    for (table, kind) in [(VERSION, EntryKind::Version), (CONSENT, EntryKind::Consent), (PATIENT, EntryKind::Patient)] {
+        let Some(entries) = reader.find_table(table).unwrap() else { continue };
+        let mut former = transaction.open_table(table).unwrap();
+        for row in entries.iter().unwrap() {
+            let (key, entry) = row.unwrap();
+            let record = format_2::tests::former(kind, entry.value(), dictionary);
+            former.insert(key.value(), record.as_slice()).unwrap();
+        }
+    }
     {
         let mut changes = transaction.open_table(CHANGE_2).unwrap();
         for row in reader.open_table(LOG).unwrap().iter().unwrap() {
@@ -29,15 +40,16 @@ pub fn set_back(path: &Path) {
             changes.insert(seq.value(), row.value().first_chunk().unwrap()).unwrap();
         }
         let mut patients = transaction.open_table(PATIENT_CHANGE_2).unwrap();
-        for row in reader.open_table(PATIENT_LOG).unwrap().iter().unwrap() {
+        for row in reader.open_table(REGISTER).unwrap().iter().unwrap() {
             let (number, row) = row.unwrap();
-            patients.insert(number.value(), row.value().first_chunk().unwrap()).unwrap();
+            let of: [u8; 12] = row.value()[1..13].try_into().unwrap();
+            patients.insert(number.value(), &of).unwrap();
         }
         transaction.open_table(META).unwrap().remove(CHAIN_ORIGIN).unwrap();
     }
     drop(reader);
     transaction.delete_table(LOG).unwrap();
-    transaction.delete_table(PATIENT_LOG).unwrap();
+    transaction.delete_table(REGISTER).unwrap();
     transaction.delete_table(FORMER).unwrap();
     say(&transaction, 2, None).unwrap();
     transaction.commit().unwrap();
@@ -50,11 +62,15 @@ pub fn set_format(path: &Path, format: u32) {
     transaction.commit().unwrap();
 }
 
-/// Format and rows of the log of patients, as the file says.
+/// Format and rows of the register, as the file says.
 pub fn state(path: &Path) -> (u32, Option<u32>, u64) {
     let log = opened(path);
     let (format, unfinished) = formats(&log).unwrap();
-    (format, unfinished, patient::change::last(&log.begin_read().unwrap()).unwrap())
+    (
+        format,
+        unfinished,
+        log.begin_read().unwrap().find_table(REGISTER).unwrap().map_or(0, |register| register.len().unwrap()),
+    )
 }
 
 /// Migrates a store with commits of few rows and takes the file as it is behind each of them, as a kill there would leave it.

@@ -1,42 +1,32 @@
-//! The stored form of one version of a patient: what is asked of it often, then the resource behind its head.
+//! The entry of a version of a patient.
 //!
 //! ```text
-//!  0  u8   format of this layout (1)
-//!  1  u8   flags: 1 active, 2 deceased, 4 the birth date is known
-//!  2  u16  number of links
-//!  4  u32  bytes of the identifiers
-//!  8  i64  stamp, milliseconds since 1970 UTC
-//! 16  i16  offset of the stamp, minutes
-//! 18  u16  zero
-//! 20  i32  first day the birth date can mean, days since 1970-01-01
-//! 24  i32  last one
-//! 28  links: u64 id
-//!  …  identifiers: u32 bytes of the system, u32 bytes of the value, both
-//!  …  tail: the resource behind its head
-//!  …  u32  CRC-32 of all before
+//! says  1 active, 2 deceased, 4 the birth date is known
+//! row   u16 number of links | i32 first day the birth date can mean, days since 1970-01-01 | i32 last one | links: u64 id
+//!       | identifiers: u32 bytes of the system, u32 bytes of the value, both
+//! body  the resource behind its head
 //! ```
 //!
-//! Numbers are little-endian. The body is stored as it is: it is small, and facts are asked far more often than bodies.
+//! Numbers are little-endian. Row and body lie as they are: both are small, and rows are asked far more often than bodies.
 
 use super::super::StoreError;
-use super::super::crc::crc;
-use super::super::record::unknown_format;
+use super::super::record::{EntryDraft, EntryKind, StoredEntry};
 use crate::PatientFacts;
 use certificate::{Id, Stamp, Version};
-
-/// Format number in the first byte of each record; a record with another one is refused as damaged.
-pub const FORMAT: u8 = 1;
-const FIXED_BYTES: usize = 28;
-const CHECKSUM_BYTES: usize = 4;
 
 const ACTIVE: u8 = 1;
 const DECEASED: u8 = 2;
 const BORN: u8 = 4;
 
-/// A record as it lies in the store.
+/// Bytes of a row before the links.
+const FIXED_BYTES: usize = 10;
+
+/// A version of a patient as it lies in the store.
 #[derive(Clone, Copy, Debug)]
 pub struct PatientRecord<'a> {
     flags: u8,
+    /// Number of the entry in its log.
+    pub number: u64,
     /// When the version was made.
     pub stamp: Stamp,
     born: (i32, i32),
@@ -47,36 +37,29 @@ pub struct PatientRecord<'a> {
 }
 
 impl<'a> PatientRecord<'a> {
-    /// Reads the record of a version.
+    /// Reads the entry of a version.
     ///
     /// # Errors
     /// `Damaged` when the bytes are not as they were written.
     pub fn read(id: Id, version: Version, bytes: &'a [u8]) -> Result<PatientRecord<'a>, StoreError> {
-        if let Some(format) = bytes.first().filter(|format| **format != FORMAT) {
-            return Err(unknown_format(&format!("version {version} of Patient/{id}"), *format));
-        }
-        Self::parse(bytes)
-            .ok_or_else(|| StoreError::Damaged(format!("version {version} of Patient/{id} is not readable")))
+        let what = || format!("version {version} of Patient/{id}");
+        let entry = StoredEntry::read(EntryKind::Patient, bytes, what)?;
+        Self::of(&entry).ok_or_else(|| StoreError::Damaged(format!("{} is not readable", what())))
     }
 
-    fn parse(bytes: &'a [u8]) -> Option<PatientRecord<'a>> {
-        let (bytes, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
-        if crc(bytes) != u32::from_le_bytes(*checksum) {
-            return None;
-        }
-        let (fixed, rest) = bytes.split_first_chunk::<FIXED_BYTES>()?;
-        let links = 8 * usize::from(u16::from_le_bytes([fixed[2], fixed[3]]));
-        let (links, rest) = rest.split_at_checked(links)?;
-        let (identifiers, tail) = rest.split_at_checked(u32_at(fixed, 4)? as usize)?;
-        let milliseconds = i64::from_le_bytes(*fixed.get(8..)?.first_chunk()?);
-        let offset_minutes = i16::from_le_bytes([fixed[16], fixed[17]]);
+    fn of(entry: &StoredEntry<'a>) -> Option<PatientRecord<'a>> {
+        let (fixed, rest) = entry.row.split_first_chunk::<FIXED_BYTES>()?;
+        let links = 8 * usize::from(u16::from_le_bytes([fixed[0], fixed[1]]));
+        let (links, identifiers) = rest.split_at_checked(links)?;
+        let day = |at: usize| fixed[at..].first_chunk().map(|day| i32::from_le_bytes(*day));
         Some(PatientRecord {
-            flags: fixed[1],
-            stamp: Stamp { milliseconds, offset_minutes },
-            born: (u32_at(fixed, 20)? as i32, u32_at(fixed, 24)? as i32),
+            flags: entry.says,
+            number: entry.number,
+            stamp: entry.stamp,
+            born: (day(2)?, day(6)?),
             links,
             identifiers,
-            tail,
+            tail: entry.body,
         })
     }
 
@@ -108,33 +91,25 @@ impl<'a> PatientRecord<'a> {
     }
 }
 
-/// The stored form.
-pub fn write(facts: &PatientFacts, stamp: Stamp, tail: &[u8]) -> Vec<u8> {
+/// The entry of a version.
+pub fn draft(facts: &PatientFacts, tail: &[u8]) -> EntryDraft {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let flags = flag(facts.is_active, ACTIVE) | flag(facts.is_deceased, DECEASED) | flag(facts.born.is_some(), BORN);
     let (first, last) = facts.born.unwrap_or_default();
     let links = u16::try_from(facts.links.len()).expect("the bound on links keeps them below 65 536");
-    let bytes = facts.identifiers.iter().map(|(system, value)| 8 + system.len() + value.len()).sum();
-    let mut out = Vec::with_capacity(FIXED_BYTES + 8 * facts.links.len() + bytes + tail.len() + CHECKSUM_BYTES);
-    out.extend_from_slice(&[FORMAT, flags]);
-    out.extend_from_slice(&links.to_le_bytes());
-    out.extend_from_slice(&length(bytes));
-    out.extend_from_slice(&stamp.milliseconds.to_le_bytes());
-    out.extend_from_slice(&stamp.offset_minutes.to_le_bytes());
-    out.extend_from_slice(&[0, 0]);
-    out.extend_from_slice(&first.to_le_bytes());
-    out.extend_from_slice(&last.to_le_bytes());
-    out.extend_from_slice(&write_links(&facts.links));
+    let bytes: usize = facts.identifiers.iter().map(|(system, value)| 8 + system.len() + value.len()).sum();
+    let mut row = Vec::with_capacity(FIXED_BYTES + 8 * facts.links.len() + bytes);
+    row.extend_from_slice(&links.to_le_bytes());
+    row.extend_from_slice(&first.to_le_bytes());
+    row.extend_from_slice(&last.to_le_bytes());
+    row.extend_from_slice(&write_links(&facts.links));
     for (system, value) in &facts.identifiers {
-        out.extend_from_slice(&length(system.len()));
-        out.extend_from_slice(&length(value.len()));
-        out.extend_from_slice(system.as_bytes());
-        out.extend_from_slice(value.as_bytes());
+        row.extend_from_slice(&length(system.len()));
+        row.extend_from_slice(&length(value.len()));
+        row.extend_from_slice(system.as_bytes());
+        row.extend_from_slice(value.as_bytes());
     }
-    out.extend_from_slice(tail);
-    let checksum = crc(&out);
-    out.extend_from_slice(&checksum.to_le_bytes());
-    out
+    EntryDraft { row, raw_bytes: tail.len(), body: tail.to_vec(), ..EntryDraft::bare(EntryKind::Patient, flags) }
 }
 
 /// Ids one behind the other, as the record and the table of links hold them.
@@ -148,7 +123,8 @@ pub fn links(bytes: &[u8]) -> Option<Vec<Id>> {
     rest.is_empty().then(|| ids.iter().map(|id| Id::new(u64::from_le_bytes(*id))).collect())?
 }
 
-fn identifiers(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
+/// System and value of each, one behind the other.
+pub fn identifiers(mut bytes: &[u8]) -> Option<Vec<(String, String)>> {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
     let mut found = Vec::with_capacity(2);
     while !bytes.is_empty() {
@@ -173,42 +149,23 @@ fn length(bytes: usize) -> [u8; 4] {
 mod tests {
     use super::*;
 
-    fn facts() -> PatientFacts {
-        PatientFacts {
+    #[test]
+    fn a_version_reads_as_it_was_written() {
+        let facts = PatientFacts {
             is_active: true,
             is_deceased: false,
             born: Some((-3_653, -3_289)),
             identifiers: vec![("https://fhir.ee/a".into(), "1".into()), (String::new(), "õ".into())],
             links: vec![Id::new(7).unwrap(), Id::new(u64::MAX).unwrap()],
-        }
-    }
-
-    fn read(bytes: &[u8]) -> Result<PatientRecord<'_>, StoreError> {
-        PatientRecord::read(Id::FIRST, Version::FIRST, bytes)
-    }
-
-    #[test]
-    fn a_record_reads_as_it_was_written() {
-        let stamp = Stamp { milliseconds: -1, offset_minutes: 180 };
-        let bytes = write(&facts(), stamp, b"},\"a\":1}");
-        let record = read(&bytes).unwrap();
-        assert_eq!((record.facts().unwrap(), record.stamp, record.tail), (facts(), stamp, b"},\"a\":1}".as_slice()));
+        };
         let bare = PatientFacts { is_active: false, is_deceased: true, born: None, identifiers: vec![], links: vec![] };
-        let bytes = write(&bare, stamp, b"");
-        assert_eq!(read(&bytes).unwrap().facts().unwrap(), bare);
-    }
-
-    #[test]
-    fn every_cut_and_every_flipped_bit_is_told() {
-        let bytes = write(&facts(), Stamp { milliseconds: 5, offset_minutes: 120 }, b"},\"a\":1}");
-        for end in 0..bytes.len() {
-            assert!(matches!(read(&bytes[..end]), Err(StoreError::Damaged(_))), "{end}");
+        let stamp = Stamp { milliseconds: -1, offset_minutes: 180 };
+        for (facts, tail) in [(facts, b"},\"a\":1}".as_slice()), (bare, b"")] {
+            let bytes = draft(&facts, tail).write(9, stamp);
+            let record = PatientRecord::read(Id::FIRST, Version::FIRST, &bytes).unwrap();
+            assert_eq!((record.facts().unwrap(), record.number, record.stamp, record.tail), (facts, 9, stamp, tail));
         }
-        for at in 0..bytes.len() * 8 {
-            let mut torn = bytes.clone();
-            torn[at / 8] ^= 1 << (at % 8);
-            let told = read(&torn).map(drop);
-            assert!(matches!(told, Err(StoreError::Damaged(_))), "{at}");
-        }
+        let odd = EntryDraft { row: vec![1; 11], ..EntryDraft::bare(EntryKind::Patient, 0) }.write(9, stamp);
+        assert!(matches!(PatientRecord::read(Id::FIRST, Version::FIRST, &odd), Err(StoreError::Damaged(_))));
     }
 }

@@ -1,0 +1,88 @@
+//! Marks: what happened to the store itself, as entries of the register.
+//!
+//! ```text
+//! says 1  a restore began a new epoch; row: its uuid
+//! says 2  time began again; row: the change before it u64, the clock then i64, little-endian
+//! ```
+
+use redb::TableDefinition;
+
+use super::log::{ReadTransaction, WriteTransaction};
+use super::record::{EntryDraft, EntryKind, StoredEntry};
+use super::written_log::WrittenLog;
+use super::{ChangeKind, StoreError};
+use crate::{ClockReset, EntryLog};
+use certificate::{Id, Stamp};
+
+/// Id and 1 to the mark.
+pub(super) const MARK: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("mark");
+
+const EPOCH: u8 = 1;
+const RESET: u8 = 2;
+
+/// What a mark says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreMark {
+    /// A restore began this epoch.
+    Epoch(String),
+    /// Time began again.
+    Reset(ClockReset),
+}
+
+impl StoreMark {
+    /// Reads a mark.
+    ///
+    /// # Errors
+    /// `Damaged` when the bytes are not as they were written.
+    pub fn read(id: u64, bytes: &[u8]) -> Result<StoreMark, StoreError> {
+        let entry = StoredEntry::read(EntryKind::Mark, bytes, || format!("mark {id}"))?;
+        let read = match entry.says {
+            EPOCH => String::from_utf8(entry.row.to_vec()).ok().map(StoreMark::Epoch),
+            RESET => entry.row.split_first_chunk().zip(entry.row.last_chunk()).map(|((change, _), at)| {
+                StoreMark::Reset(ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) })
+            }),
+            _ => None,
+        };
+        read.ok_or_else(|| StoreError::Damaged(format!("mark {id} is not readable")))
+    }
+
+    fn draft(&self) -> EntryDraft {
+        let (says, row) = match self {
+            StoreMark::Epoch(epoch) => (EPOCH, epoch.clone().into_bytes()),
+            StoreMark::Reset(ClockReset { change, at }) => (RESET, [change.to_le_bytes(), at.to_le_bytes()].concat()),
+        };
+        EntryDraft { row, ..EntryDraft::bare(EntryKind::Mark, says) }
+    }
+}
+
+/// Adds a mark to the register.
+pub(super) fn add(transaction: &WriteTransaction, mark: &StoreMark, milliseconds: i64) -> Result<(), StoreError> {
+    let mut log = WrittenLog::open(transaction, EntryLog::Register)?;
+    let mut marks = transaction.open_table(MARK)?;
+    let id = marks.last()?.map_or(1, |(key, _)| key.value().0 + 1);
+    let number = Id::new(id).ok_or_else(|| StoreError::Damaged("a mark has id 0".into()))?;
+    let row = log.next(number, ChangeKind::Mark, milliseconds);
+    let record = mark.draft().write(row.seq.0, Stamp::at(milliseconds));
+    marks.insert((id, 1), record.as_slice())?;
+    log.push(row, &record);
+    log.flush()
+}
+
+/// Stores a mark that comes from a copy.
+pub(super) fn insert_copied(transaction: &WriteTransaction, id: Id, bytes: &[u8]) -> Result<(), StoreError> {
+    StoreMark::read(id.get(), bytes)?;
+    transaction.open_table(MARK)?.insert((id.get(), 1), bytes).map(drop)
+}
+
+/// Where time began again, in their order.
+pub(super) fn resets(transaction: &ReadTransaction) -> Result<Vec<ClockReset>, StoreError> {
+    let Some(marks) = transaction.find_table(MARK)? else { return Ok(Vec::new()) };
+    let mut resets = Vec::new();
+    for row in marks.iter()? {
+        let (key, bytes) = row?;
+        if let StoreMark::Reset(reset) = StoreMark::read(key.value().0, bytes.value())? {
+            resets.push(reset);
+        }
+    }
+    Ok(resets)
+}

@@ -1,0 +1,78 @@
+//! Derived tables: made again from the entries, whatever became of them.
+
+use super::patients::patient;
+use super::*;
+use crate::embedded::store::tampered::{edit_version, miscount, take_out_derived};
+use crate::{ListKey, StoredList};
+
+const NI: &str = "https://fhir.ee/sid/pid/est/ni";
+
+/// Certificates of all states and an imported one, consents, patients with links and with identifiers of before, and a code list.
+fn filled() -> Fixture {
+    let fixture = Fixture::new();
+    for number in 0..9 {
+        let id = fixture.create(State::ALL[number % 2], &format!("Patient/{}", number % 4)).id;
+        match number {
+            2 => drop(fixture.delete(id).unwrap()),
+            3 => drop(fixture.update(id, Trigger::Suspend, State::Suspended, "Patient/3").unwrap()),
+            4..7 => drop(fixture.set_consent(id, Consent::ALL[number - 3]).unwrap()),
+            _ => {}
+        }
+        let mut linked = patient(None, &[(NI, &number.to_string())]);
+        linked.facts.links = vec![Id::new(77).unwrap()];
+        fixture.patients([linked, patient(1, &[(NI, &format!("1{number}"))])]);
+    }
+    let key = ListKey { resource_type: "CodeSystem".into(), url: "https://example.ee/one".into() };
+    let list = StoredList { key, at: 5, text: b"{}".to_vec() };
+    fixture.engine.append(vec![ListChange::Put(list)]).blocking_recv().unwrap().unwrap();
+    fixture
+}
+
+fn problems(fixture: &Fixture) -> Vec<String> {
+    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let report = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
+    engine.close();
+    // Rows that these tests make by hand are not those of their bodies.
+    let of_tables = |part: &str| !matches!(part, "version" | "index");
+    let problems = report.problems.into_iter().filter(|problem| of_tables(&problem.part));
+    problems.map(|problem| format!("{}: {}", problem.part, problem.text)).collect()
+}
+
+#[test]
+fn derived_tables_are_made_again_as_they_were_and_told_where_they_were_not() {
+    let mut fixture = filled();
+    let found = fixture.find(Filter::Term(about("Patient/3")));
+    fixture.engine.close();
+    let options = options(&fixture.folder, &fixture.now);
+    let path = fixture.folder.path().join("data").join(crate::STORE_FILE);
+    assert_eq!(problems(&fixture), Vec::<String>::new());
+    assert_eq!(Engine::derive(&options).unwrap(), Vec::<String>::new());
+    miscount(&path);
+    assert_eq!(Engine::derive(&options).unwrap(), ["counter"]);
+    assert_eq!(Engine::derive(&options).unwrap(), Vec::<String>::new());
+    take_out_derived(&path);
+    let all = [
+        "class",
+        "counter",
+        "consent_closed",
+        "patient_identifier",
+        "patient_former",
+        "patient_born",
+        "patient_link",
+        "list_id",
+    ];
+    assert_eq!(Engine::derive(&options).unwrap(), all);
+    assert_eq!(problems(&fixture), Vec::<String>::new());
+    fixture.reopen();
+    fixture.indexed();
+    assert_eq!(fixture.find(Filter::Term(about("Patient/3"))), found);
+    assert_eq!(fixture.engine.lists().unwrap().len(), 1);
+    fixture.engine.close();
+    // Nothing is derived from what is damaged.
+    miscount(&path);
+    let flip = || edit_version(&path, Id::FIRST, Version::FIRST, |record| record[50] ^= 1);
+    flip();
+    assert!(matches!(Engine::derive(&options), Err(StoreError::Damaged(_))));
+    flip();
+    assert_eq!(Engine::derive(&options).unwrap(), ["counter"]);
+}

@@ -1,0 +1,144 @@
+//! Every entry of both logs: numbered without gaps, what it made there and its own, its time and its running count as they must be, its
+//! hash behind the one before.
+
+use super::super::store::hour_count::HourCounts;
+use super::super::store::record::{EntryKind, StoredEntry};
+use super::super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
+use super::Check;
+use crate::limits::VERIFY_CHUNK_ROWS;
+use crate::{EntryHash, EntryLog};
+
+impl Check<'_> {
+    /// Walks over both logs up to the entries at which the check began.
+    pub(super) fn logs(&mut self) -> Result<(), StoreError> {
+        self.log(EntryLog::Register, self.start.register.0)?;
+        self.log(EntryLog::Changes, self.start.seq.0)
+    }
+
+    fn log(&mut self, log: EntryLog, end: u64) -> Result<(), StoreError> {
+        let (part, unordered) = (part_of(log), self.start.position.unordered);
+        let is_timed = log == EntryLog::Changes;
+        let (mut after, mut running, mut latest) = (0, 0, i64::MIN);
+        let mut hours = HourCounts::default();
+        let mut before = self.found.readable("meta", self.reader()?.entry_hash(log, 0))?.flatten();
+        while after < end {
+            self.at(part, after, end);
+            let reader = self.reader()?;
+            let entries = reader.bare_entries(log, after, VERIFY_CHUNK_ROWS)?;
+            if entries.is_empty() {
+                break;
+            }
+            for (number, row, hash) in entries {
+                if number > end {
+                    after = number;
+                    break;
+                }
+                if number != after + 1 {
+                    self.found.tell(part, &format!("change {number} stands where change {} belongs", after + 1));
+                }
+                after = number;
+                let row = match row {
+                    Ok(row) => row,
+                    Err(error) => {
+                        self.found.tell(part, &error.to_string());
+                        running += 1;
+                        before = Some(hash);
+                        continue;
+                    }
+                };
+                running += u64::from(row.is_counted());
+                if row.running != running {
+                    let problem =
+                        format!("change {number} says that there are {} versions; there are {running}", row.running);
+                    self.found.tell(part, &problem);
+                    running = row.running;
+                }
+                if is_timed && !unordered && row.milliseconds < latest {
+                    self.found.tell(part, &format!("change {number} is older than one before it"));
+                }
+                latest = latest.max(row.milliseconds);
+                if row.version().is_some() && unordered {
+                    hours.add(row.milliseconds);
+                    if !reader.has_time(row.milliseconds, number)? {
+                        self.found.tell("time", &format!("change {number} is missing"));
+                    }
+                }
+                match made(&reader, &row, before)? {
+                    Err(problem) => self.found.tell(part, &format!("change {number} is {problem}")),
+                    Ok(Some(made)) if made != hash => {
+                        let problem =
+                            "does not follow from those before it: it, or one of them, is not as it was written";
+                        self.found.tell(part, &format!("change {number} {problem}"));
+                    }
+                    Ok(_) => {}
+                }
+                before = Some(hash);
+            }
+        }
+        if after < end {
+            self.found.tell(part, &format!("changes from {} to {end} are missing", after + 1));
+        }
+        if is_timed {
+            self.times(running, &hours)?;
+        }
+        Ok(())
+    }
+
+    fn times(&mut self, versions: u64, hours: &HourCounts) -> Result<(), StoreError> {
+        let expected = if self.start.position.unordered { versions } else { 0 };
+        if self.start.times != expected {
+            self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
+        }
+        // A server goes on counting.
+        if self.shared.store.is_looked_at() && self.reader()?.hour_counts()? != *hours {
+            self.found.tell("time_count", "the numbers of versions by the hour are not those of the changes");
+        }
+        Ok(())
+    }
+
+    /// Tells a record that its log does not name.
+    pub(super) fn is_logged(&self, reader: &StoreReader, row: ChangeRow) -> Result<bool, StoreError> {
+        let found = reader.bare_entries(row.log(), row.seq.0.saturating_sub(1), 1)?.pop();
+        Ok(match found {
+            Some((number, Ok(found), _)) => {
+                number == row.seq.0
+                    && (found.id, found.what, found.milliseconds) == (row.id, row.what, row.milliseconds)
+            }
+            _ => false,
+        })
+    }
+}
+
+/// The table of a log.
+fn part_of(log: EntryLog) -> &'static str {
+    match log {
+        EntryLog::Changes => "log",
+        EntryLog::Register => "register",
+    }
+}
+
+/// The hash that an entry has behind the one before it, or why what it made is not there, in words. None where the hash before is not known,
+/// or a record that is not readable is told where records are looked at.
+fn made(
+    reader: &StoreReader,
+    row: &ChangeRow,
+    before: Option<EntryHash>,
+) -> Result<Result<Option<EntryHash>, String>, StoreError> {
+    let kind = match row.what {
+        ChangeKind::Version(_) => EntryKind::Version,
+        ChangeKind::Consent(_) => EntryKind::Consent,
+        ChangeKind::Patient(_) => EntryKind::Patient,
+        ChangeKind::List(_) => EntryKind::List,
+        ChangeKind::Mark => EntryKind::Mark,
+    };
+    let read = |bytes: &[u8]| {
+        let number = StoredEntry::read(kind, bytes, || row.made()).map(|entry| entry.number).ok();
+        (number, before.map(|before| before.followed_by(&row.chained(bytes))))
+    };
+    Ok(match reader.record_of(row, read)? {
+        None => Err(format!("{}, which is missing", row.made())),
+        Some((Some(number), _)) if number != row.seq.0 => Err(format!("{}, which has change {number}", row.made())),
+        Some((Some(_), hash)) => Ok(hash),
+        Some((None, _)) => Ok(None),
+    })
+}
