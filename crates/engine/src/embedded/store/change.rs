@@ -1,6 +1,7 @@
 //! Rows of both logs: every entry that the store took, numbered in its log.
 
 use super::StoreError;
+use super::record::EntryKind;
 use crate::chain::{ChainedEntry, ENTRY_HASH_BYTES, EntryHash, EntryLog};
 use certificate::{Id, Seq, Version};
 
@@ -63,7 +64,7 @@ impl ChangeRow {
 
     /// Key of what it made, in the table of its kind.
     pub fn key(&self) -> (u64, u32) {
-        (self.id.get(), self.what.parts().1)
+        (self.id.get(), self.what.number())
     }
 
     /// What it made, in words.
@@ -98,17 +99,16 @@ impl ChangeRow {
 
     /// The entry as the chain has it.
     pub fn chained<'r>(&self, record: &'r [u8]) -> ChainedEntry<'r> {
-        let (kind, number) = self.what.parts();
-        ChainedEntry { log: self.log(), number: self.seq.0, what: (kind, self.id.get(), number), record }
+        let what = (self.what.kind() as u8, self.id.get(), self.what.number());
+        ChainedEntry { log: self.log(), number: self.seq.0, what, record }
     }
 
     /// The row without `seq`, which is its key, and without its hash.
     pub fn write(self) -> [u8; CHANGE_BYTES] {
-        let (kind, number) = self.what.parts();
         let mut out = [0; CHANGE_BYTES];
-        out[0] = kind;
+        out[0] = self.what.kind() as u8;
         out[1..9].copy_from_slice(&self.id.get().to_le_bytes());
-        out[9..13].copy_from_slice(&number.to_le_bytes());
+        out[9..13].copy_from_slice(&self.what.number().to_le_bytes());
         out[13..21].copy_from_slice(&self.milliseconds.to_le_bytes());
         out[21..29].copy_from_slice(&self.running.to_le_bytes());
         out
@@ -140,14 +140,23 @@ impl ChangeRow {
 }
 
 impl ChangeKind {
-    /// Number of the kind, as [`EntryKind`](super::record::EntryKind) has it, and of the version or change.
-    fn parts(self) -> (u8, u32) {
+    /// Of which kind the entry is.
+    pub fn kind(self) -> EntryKind {
         match self {
-            ChangeKind::Version(version) => (1, version.get()),
-            ChangeKind::Consent(number) => (2, number),
-            ChangeKind::Patient(version) => (3, version.get()),
-            ChangeKind::List(number) => (4, number),
-            ChangeKind::Mark => (5, 1),
+            ChangeKind::Version(_) => EntryKind::Version,
+            ChangeKind::Consent(_) => EntryKind::Consent,
+            ChangeKind::Patient(_) => EntryKind::Patient,
+            ChangeKind::List(_) => EntryKind::List,
+            ChangeKind::Mark => EntryKind::Mark,
+        }
+    }
+
+    /// Number of the version or change.
+    fn number(self) -> u32 {
+        match self {
+            ChangeKind::Version(version) | ChangeKind::Patient(version) => version.get(),
+            ChangeKind::Consent(number) | ChangeKind::List(number) => number,
+            ChangeKind::Mark => 1,
         }
     }
 }

@@ -104,14 +104,7 @@ fn read_entry<'a>(
     if row.log() != log {
         return Err(row.misplaced());
     }
-    let kind = match row.what {
-        ChangeKind::Version(_) => EntryKind::Version,
-        ChangeKind::Consent(_) => EntryKind::Consent,
-        ChangeKind::Patient(_) => EntryKind::Patient,
-        ChangeKind::List(_) => EntryKind::List,
-        ChangeKind::Mark => EntryKind::Mark,
-    };
-    Ok(CopiedEntry { row, record: format_2::entry(kind, row.seq.0, record, dictionary)? })
+    Ok(CopiedEntry { row, record: format_2::entry(row.what.kind(), row.seq.0, record, dictionary)? })
 }
 
 fn read_former_patient<'a>(

@@ -2,8 +2,8 @@
 //! hash behind the one before.
 
 use super::super::store::hour_count::HourCounts;
-use super::super::store::record::{EntryKind, StoredEntry};
-use super::super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
+use super::super::store::record::StoredEntry;
+use super::super::store::{ChangeRow, StoreError, StoreReader};
 use super::Check;
 use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::{EntryHash, EntryLog};
@@ -96,7 +96,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Tells a record that its log does not name.
+    /// Whether the log names a record as this row does.
     pub(super) fn is_logged(&self, reader: &StoreReader, row: ChangeRow) -> Result<bool, StoreError> {
         let found = reader.bare_entries(row.log(), row.seq.0.saturating_sub(1), 1)?.pop();
         Ok(match found {
@@ -124,15 +124,8 @@ fn made(
     row: &ChangeRow,
     before: Option<EntryHash>,
 ) -> Result<Result<Option<EntryHash>, String>, StoreError> {
-    let kind = match row.what {
-        ChangeKind::Version(_) => EntryKind::Version,
-        ChangeKind::Consent(_) => EntryKind::Consent,
-        ChangeKind::Patient(_) => EntryKind::Patient,
-        ChangeKind::List(_) => EntryKind::List,
-        ChangeKind::Mark => EntryKind::Mark,
-    };
     let read = |bytes: &[u8]| {
-        let number = StoredEntry::read(kind, bytes, || row.made()).map(|entry| entry.number).ok();
+        let number = StoredEntry::read(row.what.kind(), bytes, || row.made()).map(|entry| entry.number).ok();
         (number, before.map(|before| before.followed_by(&row.chained(bytes))))
     };
     Ok(match reader.record_of(row, read)? {

@@ -73,7 +73,7 @@ fn logged<const BYTES: usize>(
     walk: &MigrationWalk,
     dictionaries: &Dictionaries,
     (from, to): (TableDefinition<'static, u64, &'static [u8; BYTES]>, EntryLog),
-    row_of: impl Fn(u64, &[u8; BYTES]) -> Result<(ChangeRow, EntryKind), StoreError>,
+    row_of: impl Fn(u64, &[u8; BYTES]) -> Result<ChangeRow, StoreError>,
 ) -> Result<bool, StoreError> {
     let reader = walk.log.begin_read()?;
     let Some(from) = reader.find_table(from)? else { return Ok(false) };
@@ -82,7 +82,8 @@ fn logged<const BYTES: usize>(
         let mut log = WrittenLog::open(transaction, to)?;
         for row in from.range(log.last() + 1..)?.take(walk.chunk_rows) {
             let (number, row) = row?;
-            let (mut row, kind) = row_of(number.value(), row.value())?;
+            let mut row = row_of(number.value(), row.value())?;
+            let kind = row.what.kind();
             let table = match kind {
                 EntryKind::Consent => CONSENT,
                 EntryKind::Patient => PATIENT,
@@ -114,14 +115,7 @@ fn logged<const BYTES: usize>(
 }
 
 fn changes(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<bool, StoreError> {
-    logged(walk, dictionaries, (CHANGE_2, EntryLog::Changes), |number, row| {
-        let row = ChangeRow::read(number, row)?;
-        let kind = match row.what {
-            ChangeKind::Consent(_) => EntryKind::Consent,
-            _ => EntryKind::Version,
-        };
-        Ok((row, kind))
-    })
+    logged(walk, dictionaries, (CHANGE_2, EntryLog::Changes), ChangeRow::read)
 }
 
 fn patients(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<bool, StoreError> {
@@ -132,7 +126,7 @@ fn patients(walk: &MigrationWalk, dictionaries: &Dictionaries) -> Result<bool, S
         let (id, version) =
             made.ok_or_else(|| StoreError::Damaged(format!("change {number} of patients is not readable")))?;
         let what = ChangeKind::Patient(version);
-        Ok((ChangeRow { seq: Seq(number), id, what, milliseconds: 0, running: number }, EntryKind::Patient))
+        Ok(ChangeRow { seq: Seq(number), id, what, milliseconds: 0, running: number })
     })
 }
 
