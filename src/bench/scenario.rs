@@ -12,7 +12,7 @@ pub struct Scenario {
     pub measure: Measure,
     pub floor: Floor,
     pub goal: PerformanceGoal,
-    /// How many times as much it may cost at most as at the smallest size; [`ANY`] where the design sets no bound.
+    /// How many times as much it may cost at most as at the smallest size; `ANY` where the design sets no bound.
     pub growth: f64,
 }
 
