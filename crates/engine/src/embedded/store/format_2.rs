@@ -17,7 +17,7 @@ use super::record::{EntryDraft, EntryKind, VersionRecord};
 use certificate::Stamp;
 
 /// Layout in the first byte of each record.
-const LAYOUT: u8 = 1;
+pub(super) const LAYOUT: u8 = 1;
 
 /// An entry of today, from a record of format 2 or as it is. `number` is that of a version of a patient in its log; the other records say
 /// theirs.

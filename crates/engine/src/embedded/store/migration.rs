@@ -15,7 +15,7 @@ mod walk;
 use std::path::Path;
 
 use super::log::{Log, WriteTransaction};
-use super::{FORMAT, META, StoreError, hour_count};
+use super::{FORMAT, META, StoreError, VERSION, format_2, hour_count};
 use base::log::event;
 pub use walk::MigrationWalk;
 
@@ -51,7 +51,7 @@ fn walked(walk: &MigrationWalk, path: Option<&Path>, cache_bytes: usize) -> Resu
     let (format, unfinished) = formats(walk.log)?;
     let from = match unfinished {
         Some(from) => from,
-        None if format == FORMAT => return Ok(None),
+        None if format == FORMAT => return expect_entries(walk.log).map(|()| None),
         None => {
             if let Some(path) = path {
                 copy::make(path, format, cache_bytes)?;
@@ -68,6 +68,17 @@ fn walked(walk: &MigrationWalk, path: Option<&Path>, cache_bytes: usize) -> Resu
     }
     event!(STORE_MIGRATED, format = FORMAT);
     Ok(Some(from))
+}
+
+/// Builds between two releases made stores that say this format and hold records of the one before.
+fn expect_entries(log: &Log) -> Result<(), StoreError> {
+    let first = log.begin_read()?.open_table(VERSION)?.first()?.and_then(|(_, entry)| entry.value().first().copied());
+    match first {
+        Some(format_2::LAYOUT) => Err(StoreError::Migration(format!(
+            "it has format {FORMAT} as a build between two releases made it, which no release reads; export it with that build"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The format a store says, and the one whose step is not finished.

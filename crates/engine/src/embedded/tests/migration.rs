@@ -165,6 +165,18 @@ fn a_store_of_a_later_format_is_refused_and_both_numbers_are_named() {
     assert!(matches!(Engine::open(options(&fixture.folder, &fixture.now)), Err(StoreError::Damaged(_))));
 }
 
+/// The number says no more than that an earlier release does not read it.
+#[test]
+fn a_store_of_this_format_that_holds_records_of_the_one_before_is_refused_as_that() {
+    let fixture = filled();
+    fixture.engine.close();
+    let path = store(&fixture);
+    old::set_back(&path);
+    old::set_format(&path, FORMAT);
+    let refused = Engine::open(options(&fixture.folder, &fixture.now)).err().unwrap();
+    assert!(matches!(&refused, StoreError::Migration(why) if why.contains("between two releases")), "{refused}");
+}
+
 #[test]
 fn without_a_copy_nothing_is_migrated() {
     let mut fixture = filled();
