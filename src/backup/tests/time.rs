@@ -126,6 +126,26 @@ fn a_clock_that_was_accepted_stays_accepted() {
     assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON);
 }
 
+/// The register comes whole, and with it resets behind the last change that is restored.
+#[test]
+fn a_store_that_is_set_back_before_a_reset_does_not_have_it() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    place.now.fetch_add(YEARS, Ordering::SeqCst);
+    create(&place.engine).unwrap();
+    place.now.fetch_sub(YEARS, Ordering::SeqCst);
+    place.engine.append(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
+    let archive = place.full("whole.tar");
+    let resets = |engine: &Engine| engine.ledger().moment().unwrap().time.resets.len();
+    let (_, restored) = place.restored(std::slice::from_ref(&archive), "restored", Some(1));
+    assert_eq!((resets(&place.engine), resets(&restored)), (1, 0));
+    // Nor does it come back once the store has as many changes.
+    (0..3).for_each(|_| drop(create(&restored).unwrap()));
+    assert_eq!(resets(&restored), 0);
+    let (_, restored) = place.restored(&[archive], "whole", None);
+    assert_eq!(resets(&restored), 1);
+}
+
 /// Set back to an earlier change, a store knows the times of what it holds, and no decision of later.
 #[test]
 fn a_store_that_is_set_back_has_the_time_of_what_it_holds() {

@@ -197,7 +197,11 @@ impl<'t> Batch<'t> {
             let moved = number.checked_add_signed(delta);
             let moved = moved
                 .ok_or_else(|| StoreError::Damaged(format!("more certificates leave class {class} than are in it")))?;
-            counters.insert(class, moved)?;
+            // Without a certificate a class has no row, so that the same certificates always give the same table.
+            match moved {
+                0 => counters.remove(class)?,
+                _ => drop(counters.insert(class, moved)?),
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Marks: what happened to the store itself, as entries of the register.
 //!
 //! ```text
-//! says 1  a restore began a new epoch; row: its uuid
+//! says 1  a restore began a new epoch; row: the last change that it restored u64, the uuid of the epoch
 //! says 2  time began again; row: the change before it u64, the clock then i64, little-endian
 //! ```
 
@@ -23,8 +23,13 @@ const RESET: u8 = 2;
 /// What a mark says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreMark {
-    /// A restore began this epoch.
-    Epoch(String),
+    /// A restore up to a change began an epoch.
+    Epoch {
+        /// The last change that was restored.
+        change: u64,
+        /// Uuid of the epoch.
+        epoch: String,
+    },
     /// Time began again.
     Reset(ClockReset),
 }
@@ -36,19 +41,20 @@ impl StoreMark {
     /// `Damaged` when the bytes are not as they were written.
     pub fn read(id: u64, bytes: &[u8]) -> Result<StoreMark, StoreError> {
         let entry = StoredEntry::read(EntryKind::Mark, bytes, || format!("mark {id}"))?;
-        let read = match entry.says {
-            EPOCH => String::from_utf8(entry.row.to_vec()).ok().map(StoreMark::Epoch),
-            RESET => entry.row.split_first_chunk().zip(entry.row.last_chunk()).map(|((change, _), at)| {
-                StoreMark::Reset(ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) })
-            }),
-            _ => None,
-        };
+        let read = entry.row.split_first_chunk().and_then(|(change, rest)| {
+            let change = u64::from_le_bytes(*change);
+            match entry.says {
+                EPOCH => Some(StoreMark::Epoch { change, epoch: String::from_utf8(rest.to_vec()).ok()? }),
+                RESET => Some(StoreMark::Reset(ClockReset { change, at: i64::from_le_bytes(rest.try_into().ok()?) })),
+                _ => None,
+            }
+        });
         read.ok_or_else(|| StoreError::Damaged(format!("mark {id} is not readable")))
     }
 
     fn draft(&self) -> EntryDraft {
         let (says, row) = match self {
-            StoreMark::Epoch(epoch) => (EPOCH, epoch.clone().into_bytes()),
+            StoreMark::Epoch { change, epoch } => (EPOCH, [&change.to_le_bytes(), epoch.as_bytes()].concat()),
             StoreMark::Reset(ClockReset { change, at }) => (RESET, [change.to_le_bytes(), at.to_le_bytes()].concat()),
         };
         EntryDraft { row, ..EntryDraft::bare(EntryKind::Mark, says) }
@@ -74,14 +80,15 @@ pub(super) fn insert_copied(transaction: &WriteTransaction, id: Id, bytes: &[u8]
     transaction.open_table(MARK)?.insert((id.get(), 1), bytes).map(drop)
 }
 
-/// Where time began again, in their order.
+/// Where time began again, in their order. A restore that ends before a reset has not got it.
 pub(super) fn resets(transaction: &ReadTransaction) -> Result<Vec<ClockReset>, StoreError> {
     let Some(marks) = transaction.find_table(MARK)? else { return Ok(Vec::new()) };
     let mut resets = Vec::new();
     for row in marks.iter()? {
         let (key, bytes) = row?;
-        if let StoreMark::Reset(reset) = StoreMark::read(key.value().0, bytes.value())? {
-            resets.push(reset);
+        match StoreMark::read(key.value().0, bytes.value())? {
+            StoreMark::Reset(reset) => resets.push(reset),
+            StoreMark::Epoch { change, .. } => resets.retain(|reset: &ClockReset| reset.change <= change),
         }
     }
     Ok(resets)

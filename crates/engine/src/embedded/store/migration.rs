@@ -15,7 +15,7 @@ mod walk;
 use std::path::Path;
 
 use super::log::{Log, WriteTransaction};
-use super::{FORMAT, META, StoreError, VERSION, format_2, hour_count};
+use super::{COUNTER, FORMAT, META, StoreError, VERSION, format_2, hour_count};
 use base::log::event;
 pub use walk::MigrationWalk;
 
@@ -70,9 +70,19 @@ fn walked(walk: &MigrationWalk, path: Option<&Path>, cache_bytes: usize) -> Resu
     Ok(Some(from))
 }
 
-/// Builds between two releases made stores that say this format and hold records of the one before.
+/// Format 2 kept a row for a class that has no certificate any more.
+fn without_zeros(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    let mut counters = transaction.open_table(COUNTER)?;
+    let rows = counters.iter()?.map(|row| row.map(|(class, number)| (class.value(), number.value())));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    rows.into_iter().filter(|(_, number)| *number == 0).try_for_each(|(class, _)| counters.remove(class))
+}
+
+/// Builds between two releases made stores that say this format and hold records of the one before. A first entry that cannot be read keeps
+/// nobody from the others.
 fn expect_entries(log: &Log) -> Result<(), StoreError> {
-    let first = log.begin_read()?.open_table(VERSION)?.first()?.and_then(|(_, entry)| entry.value().first().copied());
+    let versions = log.begin_read()?.open_table(VERSION)?;
+    let first = versions.first().ok().flatten().and_then(|(_, entry)| entry.value().first().copied());
     match first {
         Some(format_2::LAYOUT) => Err(StoreError::Migration(format!(
             "it has format {FORMAT} as a build between two releases made it, which no release reads; export it with that build"
@@ -121,6 +131,7 @@ fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> 
 fn from_2(walk: &MigrationWalk) -> Result<(), StoreError> {
     chained::fill(walk)?;
     former::fill(walk)?;
+    walk.commit(without_zeros)?;
     // One commit: the counts of a century are a million.
     walk.commit(hour_count::fill_counts)
 }

@@ -36,6 +36,23 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// Keeps the table of times where the clock was set back behind a change, as the reset itself does: the next change may be older.
+    pub fn keep_times_of_resets(
+        &mut self,
+        position: &mut StorePosition,
+        resets: &[ClockReset],
+    ) -> Result<(), StoreError> {
+        for reset in resets {
+            let row = self.log.rows.get(reset.change)?.map(|row| ChangeRow::of_log(reset.change, row.value()));
+            let is_behind = row.transpose()?.is_some_and(|row| row.milliseconds > reset.at);
+            if is_behind && !position.unordered {
+                self.begin_times(position.seq.next())?;
+                position.unordered = true;
+            }
+        }
+        Ok(())
+    }
+
     /// Remembers the newest time stamp as of a change that does not carry it.
     pub fn remember_latest_stamp(&mut self, seq: Seq, stamp: i64) -> Result<(), StoreError> {
         self.set_meta(LATEST_STAMP, &[stamp.to_le_bytes(), seq.0.to_le_bytes()].concat())

@@ -20,14 +20,14 @@ pub(super) struct WrittenLog<'t> {
 
 impl<'t> WrittenLog<'t> {
     /// Opens a log, or makes it.
+    ///
+    /// # Errors
+    /// `Damaged` where its last row is not readable: nothing is chained to it.
     pub(super) fn open(transaction: &'t WriteTransaction, log: EntryLog) -> Result<WrittenLog<'t>, StoreError> {
         let rows = transaction.open_table(table_of(log))?;
         let last = rows.last()?.map(|(number, row)| (number.value(), *row.value()));
         let (last, running, head) = match last {
-            // A row that is not readable counts nothing; whoever checks tells it.
-            Some((number, row)) => {
-                (number, ChangeRow::of_log(number, &row).map_or(0, |row| row.running), hash_of(&row))
-            }
+            Some((number, row)) => (number, ChangeRow::of_log(number, &row)?.running, hash_of(&row)),
             None => (0, 0, chain::written_origin(transaction)?),
         };
         Ok(WrittenLog { rows, last, running, head, new: Vec::new() })

@@ -38,6 +38,19 @@ fn problems(fixture: &Fixture) -> Vec<String> {
     problems.map(|problem| format!("{}: {}", problem.part, problem.text)).collect()
 }
 
+/// What was seen: a class that had lost its last certificate, and a clock that was reset, were told as tables that were not as they should be.
+#[test]
+fn what_a_deletion_or_a_reset_of_the_clock_left_is_as_it_should_be() {
+    let fixture = Fixture::new();
+    let id = fixture.create(State::Draft, "Patient/1").id;
+    fixture.delete(id).unwrap();
+    fixture.now.fetch_sub(3_600_000, Ordering::SeqCst);
+    fixture.engine.append(crate::ClockDecision::Reset).blocking_recv().unwrap().unwrap();
+    fixture.engine.close();
+    let derived = || Engine::derive(&options(&fixture.folder, &fixture.now)).unwrap();
+    assert_eq!([derived(), derived()], [const { Vec::<String>::new() }; 2]);
+}
+
 #[test]
 fn derived_tables_are_made_again_as_they_were_and_told_where_they_were_not() {
     let mut fixture = filled();
