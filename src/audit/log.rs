@@ -310,23 +310,27 @@ impl AuditTrail {
     /// # Errors
     /// The folder cannot be read.
     pub fn trail(&self) -> io::Result<TrailFiles> {
-        self.shared.expect_folder()?;
-        // Files are not replaced while this is held.
-        let _still = self.shared.syncing();
-        let bound = {
-            let writer = self.shared.writer();
-            (writer.current.file, writer.current.position)
-        };
-        TrailFiles::up_to(&self.shared.folder, bound)
+        written(&self.shared)
     }
+}
+
+/// The files of a trail, the newest up to what was written: behind it lies what is being written just now.
+fn written(shared: &TrailShared) -> io::Result<TrailFiles> {
+    shared.expect_folder()?;
+    // Files are not replaced while this is held.
+    let _still = shared.syncing();
+    let bound = {
+        let writer = shared.writer();
+        (writer.current.file, writer.current.position)
+    };
+    TrailFiles::up_to(&shared.folder, bound)
 }
 
 /// Looks at each start for what an earlier one may have told: files that are missing, until they are back, and a store that was set back,
 /// until somebody has accepted it.
 fn look_through(shared: &TrailShared) {
-    let listed = shared.expect_folder().and_then(|()| TrailFiles::list(&shared.folder));
     // What cannot be read is told by the next search.
-    let Ok(trail) = listed.and_then(|trail| expect_files(shared, trail)) else { return };
+    let Ok(trail) = written(shared).and_then(|trail| expect_files(shared, trail)) else { return };
     let wanted = EventFilter { actions: vec![StoreTimeline::ACTIONS.to_vec()], ..EventFilter::default() };
     let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };
     let mut timeline = StoreTimeline::default();

@@ -1,6 +1,7 @@
 //! Whatever is changed in the files is found.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::*;
@@ -305,6 +306,25 @@ fn a_file_that_is_missing_is_told_by_every_start_until_it_is_back() {
     eventually("old files are removed", || log.trail().unwrap().removed_up_to());
     drop(log);
     assert_eq!(after_its_look(data.path()), None, "a retention removed it");
+}
+
+/// What was seen: on a busy machine the look at the start met an event that was being written, and told it as damage.
+#[test]
+fn an_event_that_is_being_written_is_no_damage() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let index = index_path(&folder(data.path()), listed(data.path()).parts[0].name.file());
+    drop(fs::remove_file(&index));
+    let mut log = open(data.path());
+    append(&log, &event(NOON));
+    let trail = log.trail().unwrap();
+    let newest = trail.parts.last().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(trail.path(newest)).unwrap();
+    // The beginning of a record, as the system shows it before the write has ended.
+    FileExt::write_all_at(&file, &[40, 0, 0, 0, 9, 9, 9], newest.length.unwrap()).unwrap();
+    log.index(Arc::new(|_, _| None)).unwrap();
+    eventually("an index is made", || index.exists().then_some(()));
+    assert_eq!(log.damage(), None);
 }
 
 /// What was seen: the service removed a whole trail because headers of its files, which no hash of an event covers, said that it was old.
