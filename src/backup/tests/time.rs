@@ -140,7 +140,9 @@ fn a_store_that_is_set_back_before_a_reset_does_not_have_it() {
     let (_, restored) = place.restored(std::slice::from_ref(&archive), "restored", Some(1));
     assert_eq!((resets(&place.engine), resets(&restored)), (1, 0));
     // Nor does it come back once the store has as many changes.
-    (0..3).for_each(|_| drop(create(&restored).unwrap()));
+    for _ in 0..3 {
+        create(&restored).unwrap();
+    }
     assert_eq!(resets(&restored), 0);
     let (_, restored) = place.restored(&[archive], "whole", None);
     assert_eq!(resets(&restored), 1);
