@@ -46,7 +46,6 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             purpose: None,
             names: engine::FolderNames::default(),
             unique_number: unique,
-            witness: None,
             metrics: base::metrics::Metrics::new(),
             clock: clock.clone(),
             elapsed: Arc::new(|| 0),

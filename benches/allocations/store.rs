@@ -85,7 +85,6 @@ impl Store {
             purpose: None,
             names: engine::FolderNames(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
-            witness: None,
             metrics: base::metrics::Metrics::new(),
             clock: clock.clone(),
             elapsed: Arc::new(|| 0),

@@ -43,7 +43,6 @@ mod field {
     pub(super) const PATIENT: u64 = 21;
     pub(super) const QUERY: u64 = 22;
     pub(super) const CHANGE: u64 = 23;
-    pub(super) const REBUILT: u64 = 24;
     pub(super) const NOTE: u64 = 25;
     pub(super) const X_ROAD_DROPPED: u64 = 26;
     pub(super) const IDENTIFIER: u64 = 27;
@@ -119,9 +118,6 @@ pub fn write(out: &mut Vec<u8>, event: &AuditEvent) {
     if let Some(hash) = &event.entry {
         text(out, field::ENTRY, hash.bytes());
     }
-    if event.rebuilt {
-        number(out, field::REBUILT, 1);
-    }
 }
 
 /// Reads an event.
@@ -160,7 +156,6 @@ pub fn read(bytes: &[u8]) -> Result<AuditEvent, Malformed> {
             field::ENTRY => {
                 event.entry = Some(EntryHash::from_bytes(value.bytes.try_into().map_err(|_| Malformed)?));
             }
-            field::REBUILT => event.rebuilt = value.number != 0,
             field::X_ROAD_DROPPED => from.x_road_dropped = Some(text()?),
             field::IDENTIFIER => event.identifiers.push(text()?),
             field::ORGANIZATION_NAMED => event.organizations.push(text()?),
@@ -349,14 +344,14 @@ mod tests {
         fn event()(
             at in any::<i64>(), action in 0..AuditAction::ALL.len(), who in who(), from in from(), trace in "\\PC{0,40}", status in any::<u16>(),
             code in maybe_text(), method in 0_u64..3, entities in vec((1_u64.., any::<u32>()), 0..40), patients in vec("[0-9]{0,12}", 0..4),
-            (query, change, rebuilt, note) in (maybe_text(), option::of(any::<u64>()), any::<bool>(), maybe_text()),
+            (query, change, note) in (maybe_text(), option::of(any::<u64>()), maybe_text()),
             (identifiers, organizations, hash, reason) in
                 (vec("\\PC{0,40}", 0..4), vec("[0-9]{0,12}", 0..4), any::<[u8; 32]>(), maybe_text()),
         ) -> AuditEvent {
             let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
             AuditEvent {
                 at, action: AuditAction::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
-                query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), entry: change.map(|_| EntryHash::from_bytes(hash)), rebuilt, note,
+                query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), entry: change.map(|_| EntryHash::from_bytes(hash)), note,
                 identifiers, organizations, reason,
             }
         }

@@ -49,8 +49,6 @@ pub struct AuditEvent {
     pub change: Option<Seq>,
     /// Hash of that change and of all before it.
     pub entry: Option<EntryHash>,
-    /// Written after a crash, out of the change itself.
-    pub rebuilt: bool,
     /// What the trail tells of itself: a retention, a repair. No personal data.
     pub note: Option<String>,
 }

@@ -43,6 +43,8 @@ pub(super) fn keep_durable(shared: &TrailShared) {
             if looked.elapsed() >= LOOK {
                 drop(writer);
                 shared.look_for_file();
+                // Whoever asked for a change may have gone before its event was taken over. A failure is told there.
+                drop(shared.follow_all());
                 looked = Instant::now();
                 writer = shared.writer();
             }

@@ -16,6 +16,7 @@ use super::verify::StoreBeside;
 use journal::disk::{Disk, SystemDisk};
 
 use super::search::EventSearch;
+use super::source::Following;
 use super::trail::TrailFiles;
 use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
 use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, head, keeper};
@@ -37,12 +38,9 @@ pub struct TrailHealth {
     pub waits: Duration,
 }
 
-/// Times 10 ms that completing the trail waits for room.
-const COMPLETE_TRIES: u32 = 1_000;
-
 /// The trail of a data folder. One process has it open at a time, which redb's lock of the folder sees to.
 pub struct AuditTrail {
-    shared: Arc<TrailShared>,
+    pub(super) shared: Arc<TrailShared>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -93,6 +91,7 @@ impl AuditTrail {
             taken: Condvar::new(),
             syncing: Mutex::new(()),
             indexes: Indexes::default(),
+            following: Following::default(),
         });
         let mut log = AuditTrail { shared, threads: Vec::new() };
         for opening::TrailRepair { note, is_damage } in repaired {
@@ -125,11 +124,12 @@ impl AuditTrail {
         self.append_all(std::slice::from_ref(event))
     }
 
-    /// Writes some events at once, all or none; the number of the last comes back.
+    /// Writes some events at once, all or none, behind every change that was committed until now; the number of the last comes back.
     ///
     /// # Errors
     /// As [`append`](AuditTrail::append).
     pub fn append_all(&self, events: &[AuditEvent]) -> Result<Number, Failing> {
+        self.shared.follow()?;
         self.shared.append_all(events)
     }
 
@@ -144,33 +144,6 @@ impl AuditTrail {
     /// The highest change that an event stands for.
     pub fn last_change(&self) -> Option<Seq> {
         Some(self.shared.writer().last_change).filter(|seq| seq.0 > 0)
-    }
-
-    /// Writes the events of changes that a crash kept out of the trail, marks them as rebuilt, and makes them durable. Their number
-    /// comes back.
-    ///
-    /// # Errors
-    /// As [`append`](AuditTrail::append).
-    pub fn complete(&self, changes: impl Iterator<Item = AuditEvent>) -> Result<u64, Failing> {
-        let mut count = 0;
-        for event in changes {
-            let event = AuditEvent { rebuilt: true, ..event };
-            // A crash leaves a few; for a trail that was lost, all changes come faster than files are made for them.
-            let mut tries = 0;
-            while let Err(failing) = self.append(&event) {
-                self.sync_now()?;
-                tries += 1;
-                if tries > COMPLETE_TRIES {
-                    return Err(failing);
-                }
-                thread::sleep(Duration::from_millis(10));
-            }
-            count += 1;
-        }
-        if count > 0 {
-            self.sync_now()?;
-        }
-        Ok(count)
     }
 
     pub fn head(&self) -> ChainHead {
@@ -382,7 +355,7 @@ impl Drop for AuditTrail {
                 event!(THREAD_OF_AUDIT);
             }
         }
-        if let Err(Failing(problem)) = self.shared.sync_now() {
+        if let Err(Failing(problem)) = self.shared.follow_all().and_then(|()| self.shared.sync_now()) {
             event!(AUDIT_LEFT_OPEN, problem);
         }
     }

@@ -173,7 +173,6 @@ fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
     let entry = event.entry.map(|hash| hash.to_string());
     let query_hash = event.query_hash.map(|hash| Hex(&hash).to_string());
     let operator = event.who.operator.as_ref().map(|operator| operator.uid.to_string());
-    let rebuilt = event.rebuilt.then(|| "true".to_owned());
     let trace = Some(event.trace.clone()).filter(|trace| !trace.is_empty());
     let from = &event.from;
     let details = [
@@ -189,7 +188,6 @@ fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
         ("operator-uid", &operator),
         ("change", &change),
         ("change-sha256", &entry),
-        ("rebuilt", &rebuilt),
     ];
     let details: Vec<Json> = details
         .into_iter()
@@ -280,7 +278,6 @@ mod tests {
             reason: text("expired"),
             change: Some(Seq(9)),
             entry: None,
-            rebuilt: true,
             note: None,
         }
     }

@@ -11,6 +11,7 @@ use super::disk::{Name, mark};
 use super::head::{ChainHead, Hash, Number};
 use super::header::{HEADER_BYTES, Header};
 use super::index::Indexes;
+use super::source::Following;
 use super::{AuditEvent, encoding};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
@@ -68,6 +69,7 @@ pub(super) struct TrailShared {
     /// Held while something is made durable.
     pub syncing: Mutex<()>,
     pub indexes: Indexes,
+    pub following: Following,
 }
 
 /// Where the next event goes, and what is not durable yet.

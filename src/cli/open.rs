@@ -15,7 +15,7 @@ use crate::audit::{self, AuditAction, AuditTrail, ChainHead, TrailFiles};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
-use crate::interaction::account::{self, Witnessing};
+use crate::interaction::changes;
 use crate::interaction::{Policy, Rulebook, Service, ServiceSettings, TokenPolicy, subjects};
 use crate::registry::Registry;
 use crate::socket::{self, CommandConnection, CommandRequest};
@@ -26,7 +26,7 @@ use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
 use engine::{
     self, Clock, DAMAGED, Engine, EngineOrigin, FOLDER_LOCK, FolderPurpose, JOURNAL_FILES, RESTORING, RestoredStore,
-    STORE_FILE, Witness,
+    STORE_FILE,
 };
 
 /// Milliseconds of a day.
@@ -179,7 +179,7 @@ pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
 pub(super) fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_store(config)?;
-    let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
+    let looked = Engine::look(options(config, engine::system_clock(), Metrics::new()));
     looked.map_err(|error| unopened(folder, &error))
 }
 
@@ -282,7 +282,7 @@ pub(super) fn existing(config: &Config) -> Result<Engine, String> {
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
 pub(super) fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
-    opened(config, None, clock, None, Metrics::new())
+    opened(config, None, clock, Metrics::new())
 }
 
 /// Opens the data folder that a restore has filled, while its mark keeps everybody else out.
@@ -290,7 +290,7 @@ pub(super) fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
 pub(super) fn restored(config: &Config, store: &RestoredStore, clock: Clock) -> Result<Engine, String> {
-    let opened = store.open(&options(config, clock, None, Metrics::new()));
+    let opened = store.open(&options(config, clock, Metrics::new()));
     opened.map_err(|error| unopened(&config.storage.data, &error))
 }
 
@@ -299,14 +299,13 @@ pub(super) fn restored(config: &Config, store: &RestoredStore, clock: Clock) -> 
 /// # Errors
 /// As [`engine`]; or it is one of `hcert serve`.
 pub(super) fn developers_engine(config: &Config, clock: Clock) -> Result<Engine, String> {
-    opened(config, Some(FolderPurpose::Developer), clock, None, Metrics::new())
+    opened(config, Some(FolderPurpose::Developer), clock, Metrics::new())
 }
 
 fn opened(
     config: &Config,
     purpose: Option<FolderPurpose>,
     clock: Clock,
-    witness: Option<Arc<dyn Witness>>,
     metrics: Arc<Metrics>,
 ) -> Result<Engine, String> {
     let folder = &config.storage.data;
@@ -315,7 +314,7 @@ fn opened(
     if purpose == Some(FolderPurpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
         return Err(unopened(folder, &engine::StoreError::OtherPurpose(FolderPurpose::Developer)));
     }
-    let options = engine::EngineOptions { purpose, ..options(config, clock, witness, metrics) };
+    let options = engine::EngineOptions { purpose, ..options(config, clock, metrics) };
     Engine::open(options).map_err(|error| unopened(folder, &error))
 }
 
@@ -328,7 +327,7 @@ pub(super) fn derive(config: &Config) -> Result<Vec<String>, String> {
     expect_store(config)?;
     let folder = &config.storage.data;
     expect_mine(folder)?;
-    let options = options(config, engine::system_clock(), None, Metrics::new());
+    let options = options(config, engine::system_clock(), Metrics::new());
     Engine::derive(&options).map_err(|error| unopened(folder, &error))
 }
 
@@ -369,12 +368,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     ))
 }
 
-fn options(
-    config: &Config,
-    clock: Clock,
-    witness: Option<Arc<dyn Witness>>,
-    metrics: Arc<Metrics>,
-) -> engine::EngineOptions {
+fn options(config: &Config, clock: Clock, metrics: Arc<Metrics>) -> engine::EngineOptions {
     let storage = &config.storage;
     engine::EngineOptions {
         folder: storage.data.clone(),
@@ -387,15 +381,13 @@ fn options(
         names: engine::FolderNames(config.namespaces.pairs()),
         purpose: None,
         unique_number: config.certificate.unique_number,
-        witness,
         metrics,
         clock,
         elapsed: engine::elapsed_clock(),
     }
 }
 
-/// Opens the data folder to serve it, and the audit trail in it, which from then on is told of every change. What a crash kept out of it is written
-/// into it first.
+/// Opens the data folder to serve it, and the audit trail in it, which follows every change from then on.
 ///
 /// # Errors
 /// Why one of them cannot be opened, in words for the person at the terminal.
@@ -404,12 +396,11 @@ pub(super) fn engine_and_trail(
     clock: Clock,
     metrics: Arc<Metrics>,
 ) -> Result<(Arc<Engine>, Arc<AuditTrail>), String> {
-    let witness = Arc::new(Witnessing::default());
     let purpose = match config.access.mode {
         AccessMode::Developer => FolderPurpose::Developer,
         AccessMode::Jwt => FolderPurpose::Service,
     };
-    let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
+    let engine = Arc::new(opened(config, Some(purpose), clock.clone(), metrics)?);
     let options = audit::TrailOptions { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
     expect_folder(config, &engine)?;
     let mut log = AuditTrail::open(options)?;
@@ -418,11 +409,11 @@ pub(super) fn engine_and_trail(
     // Before a crash's changes are written into it, which would come behind what is missing.
     kept_head(&engine).into_iter().try_for_each(|head| log.expect(head).map(drop))?;
     tell_migration(&engine, &log)?;
-    let completed = account::complete(&engine, &log, clock())?;
-    if completed > 0 {
-        event!(AUDIT_COMPLETED, events = completed);
+    let followed = changes::catch_up(&engine, &log, clock())?;
+    if followed > 0 {
+        event!(AUDIT_COMPLETED, events = followed);
     }
-    witness.tell(log.clone());
+    changes::follow(&engine, &log);
     Ok((engine, log))
 }
 
@@ -510,7 +501,7 @@ pub(super) fn kept_head(engine: &Engine) -> Option<ChainHead> {
 /// The trail cannot be opened or written.
 pub(super) fn trail(config: &Config, engine: &Engine) -> Result<AuditTrail, String> {
     let log = trail_of_before(config, engine)?;
-    account::complete(engine, &log, engine::system_clock()())?;
+    changes::catch_up(engine, &log, engine::system_clock()())?;
     Ok(log)
 }
 
@@ -541,7 +532,7 @@ fn tell_migration(engine: &Engine, log: &AuditTrail) -> Result<(), String> {
     bulk::write_down(log, AuditAction::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
 }
 
-/// What retention keeps, by a clock that the engine believes. The engine's witness holds the trail, which must not hold the engine.
+/// What retention keeps, by a clock that the engine believes. The trail does not keep the engine open.
 fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
     let (days, engine) = (i64::from(config.audit.retention_days), Arc::downgrade(engine));
     Arc::new(move || {

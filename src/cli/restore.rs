@@ -13,7 +13,7 @@ use crate::backup::{
 };
 use crate::bulk;
 use crate::config::{Config, exposure};
-use crate::interaction::account;
+use crate::interaction::changes;
 use engine::{RestoredStore, system_clock};
 use fhir::date_time;
 
@@ -334,8 +334,8 @@ fn write_down(chain: &[Archive], restored: &Restored, store: &RestoredStore, con
     let trail = open::trail_of_before(config, &engine)?;
     let Restored { epoch, until, .. } = restored;
     if trail.last_change().is_none_or(|known| known < *until) {
-        // A trail that failed while the archive was taken lacks events, which are made again first.
-        account::complete(&engine, &trail, clock())?;
+        // A trail that failed while the archive was taken lacks events, which are written first.
+        changes::catch_up(&engine, &trail, clock())?;
     }
     let names: Vec<_> = chain.iter().filter_map(|archive| Path::new(&archive.path).file_name()?.to_str()).collect();
     let note = format!("to change {until}, epoch {epoch}, from {}", names.join(", "));

@@ -24,7 +24,7 @@ pub struct Answer {
     /// What of it the audit trail must know.
     pub shown: ShownVersions,
     /// The audit trail knows of it already, from the writer.
-    pub witnessed: bool,
+    pub changed: bool,
 }
 
 /// How a server misbehaves that is told to. Contract 6.4.

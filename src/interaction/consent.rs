@@ -49,13 +49,13 @@ impl Service {
         };
         let written = self.write(context, write).await?;
         let written = written.ok_or_else(|| Outcome::internal("a consent is made from no version"))?;
-        let witnessed = written.changed;
+        let changed = written.changed;
         let Consent { doctor, representative } = written.consent;
         let issue = Issue::new(Hcert::ConsentSet).with(DOCTOR, doctor.code());
         let issue = issue.with(REPRESENTATIVE, representative.code()).severity(Severity::Information);
         let outcome = Outcome::telling(vec![issue], Vec::new());
         let body = outcome.to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string());
-        Ok(Answer { status: 200, body, witnessed, ..Answer::default() })
+        Ok(Answer { status: 200, body, changed, ..Answer::default() })
     }
 
     /// The certificate of a path, which must be there and not be deleted.

@@ -59,7 +59,7 @@ impl Service {
             version: Some((written.version, written.stamp.milliseconds)),
             location: Some(Self::version_address(context, &written)),
             shown: ShownVersions::One(Hit { id: written.id, version: written.version }),
-            witnessed: written.changed,
+            changed: written.changed,
             ..Answer::default()
         })
     }

@@ -15,6 +15,6 @@ impl Service {
         let written = self.write(&context, write).await?;
         let written =
             written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
-        Ok(Answer { status: 204, witnessed: written.changed, ..Answer::default() })
+        Ok(Answer { status: 204, changed: written.changed, ..Answer::default() })
     }
 }

@@ -205,7 +205,6 @@ mod tests {
             purpose: None,
             names: engine::FolderNames::default(),
             unique_number: false,
-            witness: None,
             metrics: base::metrics::Metrics::new(),
             clock: system_clock(),
             elapsed: elapsed_clock(),

@@ -11,6 +11,7 @@ mod answer;
 pub mod asked;
 mod audit_event;
 mod author;
+pub mod changes;
 mod conformance;
 pub mod consent;
 mod create;

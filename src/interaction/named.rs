@@ -294,7 +294,7 @@ fn is_personal_code(text: &str) -> bool {
     text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whose certificates are, for the index of the audit trail, which must not hold the engine: its witness holds the trail.
+/// Whose certificates are, for the index of the audit trail, which does not keep the engine open.
 pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     let engine = Arc::downgrade(engine);
     Arc::new(move |id, version| {

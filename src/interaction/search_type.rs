@@ -315,7 +315,6 @@ mod tests {
             purpose: None,
             names: engine::FolderNames::default(),
             unique_number: false,
-            witness: None,
             metrics: base::metrics::Metrics::new(),
             clock: system_clock(),
             elapsed: engine::elapsed_clock(),

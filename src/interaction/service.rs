@@ -164,7 +164,7 @@ impl Service {
             Box::pin(self.meet_body(met, &body)).await;
         }
         let done = self.done(interaction, context, &body).await;
-        if let Some(met) = met.filter(|_| may_change && !matches!(&done, Ok(answer) if answer.witnessed)) {
+        if let Some(met) = met.filter(|_| may_change && !matches!(&done, Ok(answer) if answer.changed)) {
             Box::pin(self.meet_body(&met, &body)).await;
         }
         if let Err(outcome) = &done

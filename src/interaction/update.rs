@@ -82,7 +82,7 @@ pub(super) fn changed(context: &RequestContext, written: &AcknowledgedChange, bo
         location: Some(address.clone()),
         content_location: Some(address),
         shown: ShownVersions::One(Hit { id: written.id, version: written.version }),
-        witnessed: written.changed,
+        changed: written.changed,
         ..Answer::default()
     }
 }

@@ -19,7 +19,7 @@ use hcert::audit::{self, AuditEvent, AuditTrail, EventOrder as Sequence};
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::{AccessMode, Config};
 use hcert::http;
-use hcert::interaction::account::Witnessing;
+use hcert::interaction::changes;
 use hcert::interaction::{self, Lists, Policy, Rulebook, Service, TokenPolicy};
 use hcert::registry::Registry;
 use http_body_util::{BodyExt, Full};
@@ -134,7 +134,6 @@ impl Server {
             ticking.fetch_add(1000, Ordering::SeqCst)
         });
         let standing: Clock = Arc::new(move || standing.load(Ordering::SeqCst));
-        let witness = Arc::new(Witnessing::default());
         let options = engine::EngineOptions {
             folder: folder.path().join("data"),
             cache_bytes: 8 * 1024 * 1024,
@@ -142,14 +141,13 @@ impl Server {
             purpose: None,
             names: engine::FolderNames(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
-            witness: Some(witness.clone()),
             metrics: base::metrics::Metrics::new(),
             clock: ticking,
             elapsed: standing.clone(),
         };
         let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let audit = Arc::new(AuditTrail::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
-        witness.tell(audit.clone());
+        changes::follow(&engine, &audit);
         let mut door =
             http::HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let data = folder.path().join("data");

@@ -37,7 +37,6 @@ fn place() -> Place {
         purpose: None,
         names: engine::FolderNames(config.namespaces.pairs()),
         unique_number: false,
-        witness: None,
         metrics: base::metrics::Metrics::new(),
         clock: Arc::new(|| YEAR_9999),
         elapsed: elapsed_clock(),

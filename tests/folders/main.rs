@@ -68,7 +68,6 @@ impl Folder {
             purpose: None,
             names: FolderNames(Config::default().namespaces.pairs()),
             unique_number: false,
-            witness: None,
             metrics: Metrics::new(),
             clock: system_clock(),
             elapsed: elapsed_clock(),

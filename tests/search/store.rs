@@ -98,7 +98,6 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>, memory: &MemoryLog) -> Arc<Engin
         purpose: None,
         names: engine::FolderNames::default(),
         unique_number: false,
-        witness: None,
         metrics: base::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(3, Ordering::Relaxed)),
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),

@@ -11,6 +11,7 @@
 
 mod chain;
 mod clock;
+mod committed;
 mod consent;
 mod copied;
 mod decide;
@@ -21,13 +22,13 @@ pub mod limits;
 mod list;
 mod patient;
 mod refused;
-mod witness;
 mod write;
 
 pub use chain::{EntryHash, EntryHead, EntryLog, StoreChain};
 pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };
+pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
 pub use embedded::{
@@ -40,7 +41,6 @@ pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
-pub use witness::{ChangeAction, ClockEvent, CommittedChange, Witness};
 pub use write::{
     AcknowledgedChange, Actor, Imported, ImportedVersion, Particulars, RefusedChange, VersionContent, VersionSubject,
     Write,

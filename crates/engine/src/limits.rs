@@ -42,3 +42,6 @@ pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
 
 /// Rows that a check of a running store reads in one go: some 30 ms where bodies are read, so that no read transaction grows old.
 pub const VERIFY_CHUNK_ROWS: usize = 512;
+
+/// Times that the system clock was not believed any more, or was again, which are remembered for the audit trail until it asks.
+pub const CLOCK_EVENTS_MAX: usize = 64;

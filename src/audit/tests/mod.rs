@@ -2,6 +2,7 @@
 
 mod damage;
 mod failing;
+mod follow;
 mod index;
 mod life;
 

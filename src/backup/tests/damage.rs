@@ -114,7 +114,7 @@ fn a_restore_that_was_cut_off_is_opened_by_nobody() {
     engine.close();
     // As a kill leaves it at any moment before the last one.
     fs::write(place.path("restored").join(engine::RESTORING), "").unwrap();
-    let refused = super::engine(&place.path("restored"), &place.now, None).map(drop).unwrap_err();
+    let refused = super::engine(&place.path("restored"), &place.now).map(drop).unwrap_err();
     assert!(refused.to_string().contains("was not finished"), "{refused}");
     let again = place.try_restore(&[archive], "restored", None).unwrap_err();
     assert!(again.contains("was not finished"), "{again}");
@@ -126,7 +126,7 @@ fn the_mark_of_a_restore_goes_after_the_last_step_and_stays_if_that_fails() {
     let place = Place::with_history(20);
     let archive = place.full("a.tar");
     let is_marked = |name: &str| place.path(name).join(engine::RESTORING).exists();
-    let opened = |name: &str| super::engine(&place.path(name), &place.now, None).map(|engine| engine.close());
+    let opened = |name: &str| super::engine(&place.path(name), &place.now).map(|engine| engine.close());
     let filled = |name: &str| restore(std::slice::from_ref(&archive), &place.wanted(name, None), &mut |_| {}).unwrap();
     drop(filled("cut"));
     assert!(is_marked("cut") && opened("cut").is_err(), "a kill comes here");
@@ -135,7 +135,7 @@ fn the_mark_of_a_restore_goes_after_the_last_step_and_stays_if_that_fails() {
     assert!(is_marked("failed") && opened("failed").is_err());
     let whole = filled("whole").finish(|restored, store| {
         assert!(is_marked("whole") && opened("whole").is_err(), "nobody else can open it meanwhile");
-        let engine = store.open(&super::options(&place.path("whole"), &place.now, None)).unwrap();
+        let engine = store.open(&super::options(&place.path("whole"), &place.now)).unwrap();
         assert_eq!((engine.seq(), engine.origin().epoch), (restored.until, &*restored.epoch));
         engine.close();
         Ok(())
@@ -223,7 +223,7 @@ fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
             let name = format!("restored-{number}");
             // A namespace or store of another name is a matter of the settings.
             if let Ok(restored) = place.try_restore(&chain, &name, None) {
-                let engine = engine(&place.path(&name), &place.now, None).expect(&what);
+                let engine = engine(&place.path(&name), &place.now).expect(&what);
                 assert_eq!(writes(&engine), Ok(()), "{what}: {restored:?}");
             }
         }

@@ -91,7 +91,7 @@ fn assert_same_patients(one: &Engine, other: &Engine) {
 fn reference(script: &Script, to: Seq, patients_to: u64) -> (TempDir, Engine) {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(NOON));
-    let engine = engine(&folder.path().join("data"), &now, None).unwrap();
+    let engine = engine(&folder.path().join("data"), &now).unwrap();
     play(&engine, &now, script, to.0, patients_to);
     (folder, engine)
 }
@@ -148,7 +148,7 @@ fn one_history(seed: u64) {
         assert_same_patients(&engine, &reference);
         engine.close();
         // Once more with the index that it made, and nothing told that is wrong.
-        let engine = super::engine(&place.path(&name), &place.now, None).unwrap();
+        let engine = super::engine(&place.path(&name), &place.now).unwrap();
         assert_same_certificates(&engine, &reference);
         assert_eq!(engine.ledger().moment().unwrap().next_id, end.next_id + 1_000);
     }
@@ -197,6 +197,6 @@ fn an_index_of_before_the_restore_is_built_again() {
     // Somebody keeps the index of the other epoch to save the time.
     std::fs::remove_dir_all(place.path("restored/index")).unwrap();
     std::fs::rename(place.path("data/index"), place.path("restored/index")).unwrap();
-    let engine = super::engine(&place.path("restored"), &place.now, None).unwrap();
+    let engine = super::engine(&place.path("restored"), &place.now).unwrap();
     assert_eq!(search(&engine, &query), found);
 }

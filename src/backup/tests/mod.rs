@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::audit::{self, AuditTrail};
-use engine::{Clock, Engine, EngineOptions, FolderNames, QuickRepair, Witness};
+use engine::{Clock, Engine, EngineOptions, FolderNames, QuickRepair};
 use script::{Script, play};
 
 const NOON: i64 = 1_793_000_000_000;
@@ -42,11 +42,11 @@ fn clock(now: &Arc<AtomicI64>) -> Clock {
     Arc::new(move || now.load(Ordering::SeqCst))
 }
 
-fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> Result<Engine, engine::StoreError> {
-    Engine::open(options(data, now, witness))
+fn engine(data: &Path, now: &Arc<AtomicI64>) -> Result<Engine, engine::StoreError> {
+    Engine::open(options(data, now))
 }
 
-fn options(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> EngineOptions {
+fn options(data: &Path, now: &Arc<AtomicI64>) -> EngineOptions {
     EngineOptions {
         folder: data.to_owned(),
         cache_bytes: 8 << 20,
@@ -54,7 +54,6 @@ fn options(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>)
         purpose: None,
         names: FolderNames(names()),
         unique_number: false,
-        witness,
         metrics: base::metrics::Metrics::new(),
         clock: clock(now),
         elapsed: clock(now),
@@ -76,7 +75,7 @@ impl Place {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let data = folder.path().join("data");
         let now = Arc::new(AtomicI64::new(NOON));
-        let engine = Arc::new(engine(&data, &now, None).expect("an empty folder can be opened"));
+        let engine = Arc::new(engine(&data, &now).expect("an empty folder can be opened"));
         let log = Arc::new(log(&data, &now));
         Place { folder, now, backed_up: AtomicI64::new(NOON), engine, log }
     }
@@ -143,7 +142,7 @@ impl Place {
     /// Restores into a folder of that name and opens it.
     fn restored(&self, chain: &[Archive], name: &str, to: Option<u64>) -> (Restored, Engine) {
         let restored = self.try_restore(chain, name, to).expect("the archives are whole");
-        (restored, engine(&self.path(name), &self.now, None).expect("a restored folder can be opened"))
+        (restored, engine(&self.path(name), &self.now).expect("a restored folder can be opened"))
     }
 }
 

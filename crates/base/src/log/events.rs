@@ -198,8 +198,6 @@ events! {
         "At the stop. A fault of the service; report it with the line panic.";
     THREAD_OF_SOCKET    ERROR "command.thread"      "the socket's thread panicked"
         "At the stop. A fault of the service; report it with the line panic.";
-    THREAD_OF_WITNESS   ERROR "engine.witness"      "the witness of changes panicked"
-        "A fault of the service; the events of the changes are written at the next start.";
     THREAD_OF_WRITER    ERROR "engine.writer"       "the writer panicked; its batch was given up"
         "A fault of the service; report it with the line panic.";
     TLS_CLIENT_REVOKED  WARN  "tls.client-revoked"  "a client was refused because of the revocation lists"

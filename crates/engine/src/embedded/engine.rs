@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::shared::EngineShared;
 use super::writer::Job;
-use crate::{Clock, FolderNames, FolderPurpose, QuickRepair, Witness};
+use crate::{Clock, FolderNames, FolderPurpose, QuickRepair};
 use base::metrics::Metrics;
 
 /// How to open the engine.
@@ -25,8 +25,6 @@ pub struct EngineOptions {
     pub purpose: Option<FolderPurpose>,
     /// Contract 3.9.
     pub unique_number: bool,
-    /// Is told of every change.
-    pub witness: Option<Arc<dyn Witness>>,
     /// Where writer and indexer count.
     pub metrics: Arc<Metrics>,
     /// The system clock, milliseconds since 1970 UTC; time stamps come from it.

@@ -4,7 +4,7 @@ use super::packed::{self, bytes_max};
 use super::store::record::VersionRecord;
 use super::store::row::lay;
 use super::store::{StoreError, StoreReader};
-use super::{Engine, EngineShared, witnessed};
+use super::{Engine, EngineShared, committed};
 use crate::{RowStanding, StoredVersion, VersionSubject};
 use certificate::search::row::Row;
 use certificate::{Consent, Id, Seq, Stamp, State, Version};
@@ -137,8 +137,8 @@ impl Entry<'_> {
     /// # Errors
     /// `Damaged`.
     pub fn subject(&self) -> Result<Option<VersionSubject>, StoreError> {
-        match (witnessed::subject_in(&self.record)?, self.version.before()) {
-            (None, Some(before)) => witnessed::subject(self.reader, self.id, before),
+        match (committed::subject_in(&self.record)?, self.version.before()) {
+            (None, Some(before)) => committed::subject(self.reader, self.id, before),
             (found, _) => Ok(found),
         }
     }

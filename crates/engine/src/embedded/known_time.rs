@@ -1,10 +1,12 @@
 //! What is known of the time.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::store::StorePosition;
 use crate::clock::{CLOCK_SETTLES_MS, CLOCK_UNSETTLED_MS_MAX};
-use crate::{ClockGuard, ClockProblem, ClockReading, ClockReset};
+use crate::limits::CLOCK_EVENTS_MAX;
+use crate::{ClockEvent, ClockGuard, ClockProblem, ClockReading, ClockReset};
 use certificate::Stamp;
 
 /// The time of a change.
@@ -27,8 +29,10 @@ pub(super) struct CommittedTime {
     pub reset: Option<ClockReset>,
     /// What was found when the clocks were read last.
     pub problem: Option<ClockProblem>,
-    /// Whether the witness was told of a problem, and of no end of it.
+    /// Whether a problem was told, and no end of it.
     pub is_told: bool,
+    /// What was told last, oldest first.
+    pub events: VecDeque<ClockEvent>,
     /// Elapsed time when the clocks were read last.
     pub read: i64,
     /// Elapsed time at the start, and what was settled then: by the last run, else the newest time stamp.
@@ -40,6 +44,16 @@ impl CommittedTime {
         let stamp = self.guard.stamp(now, newest);
         (self.read, self.problem) = (now.elapsed, stamp.err());
         stamp
+    }
+
+    /// Notes that a problem began, or that there is none any more.
+    pub(super) fn tell(&mut self, at: i64, problem: Option<ClockProblem>) {
+        self.is_told = problem.is_some();
+        let number = self.events.back().map_or(0, |event| event.number) + 1;
+        self.events.push_back(ClockEvent { number, at, problem });
+        if self.events.len() > CLOCK_EVENTS_MAX {
+            self.events.pop_front();
+        }
     }
 
     /// As [`ClockState::settled`](crate::ClockState::settled).
@@ -67,6 +81,7 @@ impl KnownTime {
             reset,
             problem,
             is_told: false,
+            events: VecDeque::new(),
             read: now.elapsed,
             started,
         }))

@@ -3,6 +3,7 @@
 mod append;
 mod beside;
 mod classes;
+mod committed;
 mod compact;
 mod consent;
 mod copy;
@@ -37,7 +38,6 @@ mod time;
 mod verify;
 mod view;
 pub mod who;
-mod witnessed;
 mod writer;
 
 use std::path::Path;
@@ -181,7 +181,6 @@ impl Engine {
             elapsed: options.elapsed.clone(),
             time,
             unique_number: options.unique_number,
-            witness: options.witness.clone(),
             metrics: options.metrics.clone(),
             notes: Notes::default(),
             folder: options.folder.clone(),

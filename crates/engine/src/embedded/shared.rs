@@ -15,7 +15,7 @@ use super::store::record::{EntryDraft, EntryKind, VersionRecord};
 use super::store::{self, Store, StoreError, body, row};
 use super::view::IndexView;
 use super::{index, indexer};
-use crate::{Clock, Witness};
+use crate::Clock;
 use base::metrics::Metrics;
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
@@ -35,7 +35,6 @@ pub(super) struct EngineShared {
     pub elapsed: Clock,
     pub time: KnownTime,
     pub unique_number: bool,
-    pub witness: Option<Arc<dyn Witness>>,
     pub metrics: Arc<Metrics>,
     pub notes: Notes,
     /// The data folder.

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     AcknowledgedChange, Actor, HistoryQuery, Imported, ImportedVersion, ListChange, PatientWrites, RefusedChange,
-    VersionContent, VersionSubject, Witness, Write,
+    VersionContent, VersionSubject, Write,
 };
 use certificate::search::EngineQuery;
 use certificate::search::class::Class;
@@ -53,7 +53,6 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> EngineOptions {
         purpose: None,
         names: FolderNames(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
-        witness: None,
         metrics: base::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(1000, Ordering::Relaxed)),
         // The clock never jumps forward on its own.

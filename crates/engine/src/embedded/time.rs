@@ -1,6 +1,5 @@
 //! The engine's time: both clocks are read here, judged by [`ClockGuard`], and told to whoever watches.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +24,11 @@ impl Engine {
             is_accepted: known.guard.is_accepted(now, newest),
             reset: known.reset,
         }
+    }
+
+    /// When the clock was not believed any more, and when it was again: what came after a number, of the last [`CLOCK_EVENTS_MAX`].
+    pub fn clock_events_after(&self, number: u64) -> Vec<ClockEvent> {
+        self.shared.time.lock().events.iter().filter(|event| event.number > number).copied().collect()
     }
 }
 
@@ -85,9 +89,9 @@ impl EngineShared {
         Ok(())
     }
 
-    /// Looks at the clock, and tells log and witness where it is not believed any more, or is again.
+    /// Looks at the clock, and tells the log where it is not believed any more, or is again; [`Engine::clock_events_after`] tells it too.
     pub(super) fn watch_clock(&self) {
-        let (at, problem) = {
+        let problem = {
             let mut known = self.time.lock();
             // Nothing can have changed since the clocks were read last, if no time has passed.
             if known.read != (self.elapsed)() || known.problem.is_some() {
@@ -98,17 +102,13 @@ impl EngineShared {
             if problem.is_some() == known.is_told {
                 return;
             }
-            known.is_told = problem.is_some();
-            ((self.clock)(), problem)
+            let at = (self.clock)();
+            known.tell(at, problem);
+            problem
         };
         match problem {
             Some(problem) => event!(CLOCK_WRONG, problem = %problem),
             None => event!(CLOCK_RIGHT),
-        }
-        let Some(witness) = &self.witness else { return };
-        let event = ClockEvent { at, problem };
-        if catch_unwind(AssertUnwindSafe(|| witness.clock(&event))).is_err() {
-            event!(THREAD_OF_WITNESS);
         }
     }
 

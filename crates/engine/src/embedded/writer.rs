@@ -46,7 +46,7 @@ const IDLE_TIME: Duration = Duration::from_secs(1);
 
 impl SteppedWriter {
     pub(super) fn new(shared: &Arc<EngineShared>, position: StorePosition) -> SteppedWriter {
-        SteppedWriter { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
+        SteppedWriter { shared: shared.clone(), position, later: VecDeque::new() }
     }
 
     fn run(&mut self, queue: &Receiver<Job>) {
@@ -144,7 +144,6 @@ impl SteppedWriter {
             position: self.position,
             entries: Vec::new(),
             newest: HashMap::new(),
-            told: Vec::new(),
             classes: None,
             clock: Vec::new(),
             accepted: None,
@@ -314,7 +313,7 @@ impl SteppedWriter {
         Ok(())
     }
 
-    /// Makes what was committed visible and tells the witness: after the commit, before the answers.
+    /// Makes what was committed visible: after the commit, before the answers.
     pub(super) fn publish(&mut self, stored: &mut StoredBatch) {
         let pending = &mut stored.pending;
         self.shared.link(std::mem::take(&mut pending.links));
@@ -327,8 +326,6 @@ impl SteppedWriter {
         // They wait again.
         self.shared.queued.fetch_add(stored.later.len(), Ordering::AcqRel);
         self.later.append(&mut stored.later);
-        self.shared.tell(&std::mem::take(&mut pending.told));
-        self.told = self.position.seq;
     }
 
     /// Opens the store again, with back-off; whoever waits meanwhile is told so. Gives back who waited first, when nothing was to wait for.
@@ -367,17 +364,11 @@ impl SteppedWriter {
     pub(super) fn try_reopen(&mut self) -> Result<(), StoreError> {
         let stands = self.shared.store.reopen()?;
         self.shared.read_links()?;
-        let missed = match self.shared.witness {
-            Some(_) => self.shared.committed_after(self.told, usize::MAX)?,
-            None => Vec::new(),
-        };
         let position = stands.position;
         self.shared.catch_up(stands)?;
         event!(STORE_OPEN_AGAIN, seq = position.seq.0);
         self.position = position;
         self.shared.note_time_of_store(&position)?;
-        self.shared.tell(&missed);
-        self.told = position.seq;
         self.shared.store.trust();
         self.shared.note_store_good();
         self.shared.metrics.work.reopened();

@@ -13,7 +13,7 @@ use super::newest::newest;
 use super::written_log::WrittenLog;
 use super::{CLASS, COUNTER, StoreError, VERSION, record};
 use super::{consent, derived, list, patient};
-use crate::{EntryHash, EntryLog, ListChange, PatientWrite};
+use crate::{EntryLog, ListChange, PatientWrite};
 use certificate::{Consent, Id, Stamp, Version};
 
 /// The open write transaction.
@@ -69,14 +69,13 @@ impl<'t> Batch<'t> {
         }
     }
 
-    /// Stores a version and its change, whose hash comes back.
-    pub fn insert(&mut self, change: ChangeRow, draft: &record::EntryDraft, stamp: Stamp) -> EntryHash {
+    /// Stores a version and its change.
+    pub fn insert(&mut self, change: ChangeRow, draft: &record::EntryDraft, stamp: Stamp) {
         let version = change.version().expect("a draft becomes a version");
         let record = draft.write(change.seq.0, stamp);
-        let hash = self.log.push(change, &record);
+        self.log.push(change, &record);
         let replaced = self.new_versions.insert((change.id.get(), version.get()), record);
         assert!(replaced.is_none(), "a version is written once");
-        hash
     }
 
     /// Stores a version or a change of consent that was copied from another store, and its row of the log.
@@ -128,17 +127,18 @@ impl<'t> Batch<'t> {
         Ok(next.expect("four thousand million changes of one consent are never reached"))
     }
 
-    /// Stores a change of consent. Its hash comes back.
+    /// Stores a change of consent.
     pub fn insert_consent(
         &mut self,
         change: ChangeRow,
         record: &consent::record::StoredConsent,
-    ) -> Result<EntryHash, StoreError> {
+    ) -> Result<(), StoreError> {
         let ChangeKind::Consent(number) = change.what else { unreachable!("a version has a draft") };
         let bytes = record.write();
         self.hold_consent(change.id, record.consent)?;
         self.consents()?.insert(change.id, number, &bytes)?;
-        Ok(self.log.push(change, &bytes))
+        self.log.push(change, &bytes);
+        Ok(())
     }
 
     fn consents(&mut self) -> Result<&mut consent::WrittenConsentTables<'t>, StoreError> {

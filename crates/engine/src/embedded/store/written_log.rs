@@ -44,13 +44,12 @@ impl<'t> WrittenLog<'t> {
         ChangeRow { running: self.running + u64::from(row.is_counted()), ..row }
     }
 
-    /// Adds the next entry, whose hash comes back.
-    pub(super) fn push(&mut self, row: ChangeRow, record: &[u8]) -> EntryHash {
+    /// Adds the next entry.
+    pub(super) fn push(&mut self, row: ChangeRow, record: &[u8]) {
         assert_eq!(row.seq.0, self.last + 1, "the number follows the last one");
         (self.last, self.running) = (row.seq.0, row.running);
         self.head = self.head.followed_by(&row.chained(record));
         self.new.push((row.seq.0, row.logged(self.head)));
-        self.head
     }
 
     /// Puts what was added into the table.

@@ -6,42 +6,30 @@ use std::thread;
 
 use super::*;
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
-use crate::{ClockDecision, ClockEvent, ClockProblem, CommittedChange, system_clock};
+use crate::{ClockDecision, ClockProblem, system_clock};
 use certificate::Stamp;
 
 const START: i64 = 1_736_676_000_000;
 const MINUTE: i64 = 60_000;
 const YEAR_9999: i64 = 253_402_300_799_999;
 
-/// An engine whose clocks stand until they are moved, and all it tells of the clock.
+/// An engine whose clocks stand until they are moved.
 struct Clocks {
     fixture: Fixture,
     elapsed: Arc<AtomicI64>,
-    told: Arc<Told>,
-}
-
-#[derive(Default)]
-struct Told(Mutex<Vec<ClockEvent>>);
-
-impl Witness for Told {
-    fn committed(&self, _: &[CommittedChange]) {}
-
-    fn clock(&self, event: &ClockEvent) {
-        self.0.lock().unwrap().push(*event);
-    }
 }
 
 impl Clocks {
     fn new() -> Clocks {
         let folder = tempfile::tempdir().unwrap();
-        let (now, elapsed, told) = (Arc::new(AtomicI64::new(START)), Arc::default(), Arc::default());
-        let engine = open(&folder, &now, &elapsed, &told);
-        Clocks { fixture: Fixture { folder, now, engine }, elapsed, told }
+        let (now, elapsed) = (Arc::new(AtomicI64::new(START)), Arc::default());
+        let engine = open(&folder, &now, &elapsed);
+        Clocks { fixture: Fixture { folder, now, engine }, elapsed }
     }
 
     fn reopen(&mut self) {
         self.fixture.engine.close();
-        self.fixture.engine = open(&self.fixture.folder, &self.fixture.now, &self.elapsed, &self.told);
+        self.fixture.engine = open(&self.fixture.folder, &self.fixture.now, &self.elapsed);
     }
 
     /// Time passes.
@@ -100,12 +88,11 @@ impl Clocks {
     }
 }
 
-fn open(folder: &TempDir, now: &Arc<AtomicI64>, elapsed: &Arc<AtomicI64>, told: &Arc<Told>) -> Engine {
+fn open(folder: &TempDir, now: &Arc<AtomicI64>, elapsed: &Arc<AtomicI64>) -> Engine {
     let (at, passed) = (now.clone(), elapsed.clone());
     let options = EngineOptions {
         clock: Arc::new(move || at.load(Ordering::Relaxed)),
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),
-        witness: Some(told.clone()),
         ..options(folder, now)
     };
     Engine::open(options).unwrap()
@@ -202,8 +189,12 @@ fn changes_are_refused_while_the_clock_is_behind_and_taken_when_it_is_right_agai
     clocks.step(1);
     assert!(clocks.create().is_ok());
     clocks.fixture.engine.close();
-    let told: Vec<_> = clocks.told.0.lock().unwrap().iter().map(|event| event.problem).collect();
+    let events = clocks.fixture.engine.clock_events_after(0);
+    let told: Vec<_> = events.iter().map(|event| event.problem).collect();
     assert!(told.contains(&Some(problem)) && told.last() == Some(&None), "{told:?}");
+    let last = events[events.len() - 1];
+    assert_eq!(clocks.fixture.engine.clock_events_after(last.number - 1), [last]);
+    assert_eq!(clocks.fixture.engine.clock_events_after(last.number), []);
 }
 
 #[test]

@@ -7,10 +7,9 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::StoredConsent;
 use super::super::store::record::RecordFields;
 use super::super::store::{Batch, ChangeKind, ChangeRow, StoreError};
-use super::super::witnessed::ChangePatients;
-use super::decided::{By, NewestVersion};
+use super::decided::NewestVersion;
 use super::{BatchNewest, Pending, SteppedWriter};
-use crate::{AcknowledgedChange, ChangeAction, CommittedChange};
+use crate::AcknowledgedChange;
 use certificate::{Consent, Id};
 
 /// What is said of a certificate, and by whom.
@@ -18,7 +17,6 @@ pub(super) struct ConsentChange<'d> {
     pub consent: Consent,
     /// Who said so, in the stored form.
     pub fields: &'d [u8],
-    pub by: By,
 }
 
 impl SteppedWriter {
@@ -32,32 +30,24 @@ impl SteppedWriter {
         met: NewestVersion,
         said: ConsentChange,
     ) -> Result<AcknowledgedChange, StoreError> {
-        let ConsentChange { consent, fields, by } = said;
+        let ConsentChange { consent, fields } = said;
         let NewestVersion { standing, made, old } = met;
         let (version, state) = (standing.version, standing.state);
         let mut row = standing.row.expect("what is not deleted has a row");
         Arc::make_mut(&mut row.class).consent = consent;
         let new = self.number(batch, pending, row)?;
-        let ChangeTime { at, stamp, .. } = now;
+        let stamp = now.stamp;
         let seq = pending.position.seq.next();
         let what = ChangeKind::Consent(batch.next_consent(id)?);
         let running = pending.position.running;
         let record = StoredConsent { consent, version, seq, stamp, fields: RecordFields(fields) };
         let change = ChangeRow { seq, id, what, milliseconds: stamp.milliseconds, running };
-        let hash = batch.insert_consent(change, &record)?;
+        batch.insert_consent(change, &record)?;
         batch.keep_time(&mut pending.position, change)?;
         pending.position.seq = seq;
         pending.position.milliseconds = stamp.milliseconds;
         pending.newest.insert(id, BatchNewest { version, state, made, row: Some(new.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new: Some(new), old });
-        if self.shared.witness.is_some() {
-            let By { who, patients, .. } = by;
-            let ChangePatients { patient, moved_from } = patients;
-            let action = ChangeAction::Consent;
-            let consent = Some(consent);
-            let told = CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from };
-            pending.told.push(told);
-        }
         Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent })
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::pending::Made;
 use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::Numbered;
-use crate::embedded::witnessed::ChangePatients;
-use crate::{AcknowledgedChange, Actor, ChangeAction, RefusedChange, RowStanding, Write};
+use crate::{AcknowledgedChange, RefusedChange, RowStanding, Write};
 use certificate::search::row::Row;
 use certificate::{Id, Stamp, State, Version};
 
@@ -44,12 +43,6 @@ pub(super) struct NewVersion {
     pub state: State,
     pub row: Option<Row>,
     pub old: Option<Arc<Numbered>>,
-    pub by: By,
-}
-
-/// Who asked for a change, for the witness.
-pub(super) struct By {
-    pub action: ChangeAction,
-    pub who: Actor,
-    pub patients: ChangePatients,
+    /// It keeps its time, and may be ahead of the clock.
+    pub is_imported: bool,
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic;
 
 use super::consent::ConsentChange;
-use super::decided::{After, By, Decided, NewVersion, NewestVersion};
+use super::decided::{After, Decided, NewVersion, NewestVersion};
 use super::{BatchNewest, Made, Pending, SteppedWriter};
+use crate::RowStanding;
 use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
 use crate::embedded::known_time::ChangeTime;
@@ -15,10 +16,8 @@ use crate::embedded::store::record::{EntryDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
 use crate::embedded::view::numbered;
-use crate::embedded::witnessed::ChangePatients;
 use crate::limits::{CLASSES_MAX, ID_MAX};
 use crate::{AcknowledgedChange, RefusedChange, Write};
-use crate::{ChangeAction, CommittedChange, RowStanding, VersionSubject};
 use certificate::search::filter::Filter;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
@@ -104,10 +103,7 @@ impl SteppedWriter {
             }
             VersionDecision::Consent(consent) => {
                 let current = current.expect("only a stored certificate has a consent to change");
-                let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
-                let subject = self.subject(batch, id, current.version)?;
-                let by = By { action: ChangeAction::Consent, who, patients: ChangePatients::of(subject, None) };
-                let said = ConsentChange { consent, fields: &draft.fields, by };
+                let said = ConsentChange { consent, fields: &draft.fields };
                 let now = match self.shared.now(pending.position.milliseconds) {
                     Ok(now) => now,
                     Err(problem) => return Ok(Err(RefusedChange::Clock(problem))),
@@ -130,11 +126,9 @@ impl SteppedWriter {
                 },
             }
         }
-        let (row, who, subject) = match write {
-            Write::Create { content, .. } | Write::Update { content, .. } => {
-                (Some(content.row), content.who, content.subject)
-            }
-            Write::Delete { who, .. } | Write::Consent { who, .. } => (None, who, None),
+        let row = match write {
+            Write::Create { content, .. } | Write::Update { content, .. } => Some(content.row),
+            Write::Delete { .. } | Write::Consent { .. } => None,
         };
         if let Some(row) = &row
             && self.shared.unique_number
@@ -159,10 +153,7 @@ impl SteppedWriter {
             pending.accepted = Some(stamp.milliseconds);
         }
         let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
-        let before = version.before().map(|before| self.subject(batch, id, before)).transpose()?.flatten();
-        let patients = ChangePatients::of(subject, before);
-        let by = By { action: ChangeAction::of(version, state), who, patients };
-        self.store(batch, pending, NewVersion { id, version, at, stamp, state, row, old, by }, draft)?;
+        self.store(batch, pending, NewVersion { id, version, at, stamp, state, row, old, is_imported: false }, draft)?;
         Ok(Ok(AcknowledgedChange { id, version, stamp, state, changed: true, consent }))
     }
 
@@ -174,7 +165,7 @@ impl SteppedWriter {
         step: NewVersion,
         draft: &EntryDraft,
     ) -> Result<(), StoreError> {
-        let NewVersion { id, version, at, stamp, state, row, old, by } = step;
+        let NewVersion { id, version, at, stamp, state, row, old, is_imported } = step;
         let new = match row {
             Some(mut row) => {
                 row.last_updated = stamp.milliseconds;
@@ -188,27 +179,19 @@ impl SteppedWriter {
         let running = pending.position.running + 1;
         let change =
             ChangeRow { seq, id, what: ChangeKind::Version(version), milliseconds: stamp.milliseconds, running };
-        let hash = batch.insert(change, draft, stamp);
+        batch.insert(change, draft, stamp);
         let position = &mut pending.position;
         batch.keep_time(position, change)?;
         position.seq = seq;
         position.running = running;
         // An imported version may be ahead of the clock; no change of this store gets such a time because of it.
-        if by.action != ChangeAction::Import || stamp.milliseconds <= at {
+        if !is_imported || stamp.milliseconds <= at {
             position.milliseconds = position.milliseconds.max(stamp.milliseconds);
         }
         position.next_id = position.next_id.max(id.next());
         let made = Made { seq, milliseconds: stamp.milliseconds };
         pending.newest.insert(id, BatchNewest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
-        if self.shared.witness.is_some() {
-            let By { action, who, patients: ChangePatients { patient, moved_from } } = by;
-            // Imported versions bring their time.
-            let at = if action == ChangeAction::Import { stamp.milliseconds } else { at };
-            let consent = None;
-            let told = CommittedChange { seq, hash, id, version, state, at, action, consent, who, patient, moved_from };
-            pending.told.push(told);
-        }
         Ok(())
     }
 
@@ -247,15 +230,6 @@ impl SteppedWriter {
             _ => None,
         };
         Ok(Some(NewestVersion { standing: RowStanding { version, state, row }, made, old }))
-    }
-
-    /// The patient of a stored version, for the witness.
-    fn subject(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<VersionSubject>, StoreError> {
-        if self.shared.witness.is_none() {
-            return Ok(None);
-        }
-        let patient = |bytes: &[u8]| self.shared.patient_in(&VersionRecord::read(bytes)?);
-        Ok(batch.version(id, version, patient)?.transpose()?.flatten())
     }
 
     /// Whether the row's class is known or may become so.

@@ -3,12 +3,10 @@
 use super::super::known_time::ChangeTime;
 use super::super::store::record::{EntryDraft, VersionRecord};
 use super::super::store::{Batch, StoreError};
-use super::super::witnessed::ChangePatients;
-use super::decided::{By, NewVersion};
+use super::decided::NewVersion;
 use super::deciding::classes_full;
 use super::{Pending, SteppedWriter};
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
-use crate::{Actor, ChangeAction};
 use crate::{Imported, ImportedVersion};
 use certificate::{Id, Stamp, State, Version, head};
 use fhir::date_time;
@@ -64,8 +62,12 @@ impl SteppedWriter {
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Imported::Bad(classes_full().text(Language::English)));
         }
-        let by = By { action: ChangeAction::Import, who: Actor::default(), patients: ChangePatients::default() };
-        self.store(batch, pending, NewVersion { id, version, at: now.at, stamp, state, row, old, by }, draft)?;
+        self.store(
+            batch,
+            pending,
+            NewVersion { id, version, at: now.at, stamp, state, row, old, is_imported: true },
+            draft,
+        )?;
         Ok(Imported::Stored)
     }
 

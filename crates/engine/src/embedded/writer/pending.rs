@@ -8,15 +8,13 @@ use crate::embedded::classes::Classes;
 use crate::embedded::overlay::{NewEntry, Numbered};
 use crate::embedded::shared::EngineShared;
 use crate::embedded::store::{StoreError, StorePosition};
-use crate::{ClockDecision, ClockReading, CommittedChange, RefusedChange};
+use crate::{ClockDecision, ClockReading, RefusedChange};
 use certificate::{Id, Seq, State, Version};
 
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.
 pub(in crate::embedded) struct SteppedWriter {
     pub shared: Arc<EngineShared>,
     pub position: StorePosition,
-    /// The last change that the witness was told of.
-    pub told: Seq,
     /// Writes that were put off to the next batch: the certificate has a version of the same millisecond.
     pub later: VecDeque<Job>,
 }
@@ -50,8 +48,6 @@ pub(super) struct Pending {
     pub entries: Vec<NewEntry>,
     /// The newest version of every certificate the batch changed.
     pub newest: HashMap<Id, BatchNewest>,
-    /// For the witness, where there is one.
-    pub told: Vec<CommittedChange>,
     pub classes: Option<Classes>,
     /// What was decided about the clock, and when.
     pub clock: Vec<(ClockDecision, ClockReading)>,

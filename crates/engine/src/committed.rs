@@ -1,22 +1,14 @@
-//! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
-//! what it missed.
+//! What the ledger tells of changes, and the engine of the clock: who must know of both is the audit trail, which asks for them.
 
 use super::{Actor, ClockProblem, EntryHash, VersionSubject};
 use certificate::consent::Consent;
 use certificate::{Id, Seq, State, Version};
 
-/// Is told of changes, on the writer's thread: the next commit waits until it returns.
-pub trait Witness: Send + Sync {
-    /// Changes of one commit, in the order of their numbers. They are durable, and nobody was answered yet.
-    fn committed(&self, changes: &[CommittedChange]);
-
-    /// The system clock is not believed any more, or is again.
-    fn clock(&self, event: &ClockEvent);
-}
-
 /// The beginning or the end of a time in which the system clock is not believed and changes are refused. Contract 10.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockEvent {
+    /// Counted from 1 since the store was opened.
+    pub number: u64,
     /// What the system clock said then, milliseconds since 1970 UTC.
     pub at: i64,
     /// Nothing at the end.
@@ -36,7 +28,7 @@ pub struct CommittedChange {
     pub version: Version,
     /// State of that version.
     pub state: State,
-    /// What the system clock said when the change was made, milliseconds since 1970 UTC. Told again after a crash: its time stamp.
+    /// Its time stamp, milliseconds since 1970 UTC.
     pub at: i64,
     /// The request that made the change.
     pub action: ChangeAction,

@@ -1,28 +1,15 @@
-//! Changes as the audit trail knows them: told by the writer as they are committed, and told again from the records where that was
-//! cut off.
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
+//! Changes as the audit trail knows them, from their entries.
 
 use super::store::record::{FieldTag, VersionRecord};
 use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
 use super::{EngineShared, subject, who};
 use crate::{ChangeAction, CommittedChange, EntryLog, VersionSubject};
-use base::log::event;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::term::{Term, TermForm};
 use certificate::{Id, Seq, Version};
 
 impl EngineShared {
-    /// Tells the witness, where there is one.
-    pub(super) fn tell(&self, changes: &[CommittedChange]) {
-        let Some(witness) = self.witness.as_ref().filter(|_| !changes.is_empty()) else { return };
-        // The changes are committed, whatever becomes of the telling.
-        if catch_unwind(AssertUnwindSafe(|| witness.committed(changes))).is_err() {
-            event!(THREAD_OF_WITNESS);
-        }
-    }
-
     pub(super) fn committed_after(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
         let reader = self.store.reader()?;
         reader.changes_after(after, max)?.into_iter().map(|change| committed(self, &reader, change)).collect()
@@ -98,14 +85,14 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
 
 /// Whom a change concerns: the patient of the version it made, and that of the version before, where the change moved it.
 #[derive(Default)]
-pub(super) struct ChangePatients {
-    pub patient: Option<String>,
-    pub moved_from: Option<VersionSubject>,
+struct ChangePatients {
+    patient: Option<String>,
+    moved_from: Option<VersionSubject>,
 }
 
 impl ChangePatients {
     /// `made` is the patient of the version that was made, `before` that of the one before. A deletion makes a version without any.
-    pub(super) fn of(made: Option<VersionSubject>, before: Option<VersionSubject>) -> ChangePatients {
+    fn of(made: Option<VersionSubject>, before: Option<VersionSubject>) -> ChangePatients {
         let id = |subject: VersionSubject| Some(subject.id).filter(|id| !id.is_empty());
         match (made, before) {
             (None, before) => ChangePatients { patient: before.and_then(id), moved_from: None },
