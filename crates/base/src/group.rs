@@ -1,4 +1,4 @@
-//! Who is in a group of the system: whoever is has the rights that a file gives to the group.
+//! Who is in a group of the system, and so has the rights that a file gives to its group.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;

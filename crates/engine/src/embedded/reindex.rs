@@ -71,7 +71,7 @@ impl Engine {
 impl EngineShared {
     /// Builds the index again, since an earlier release made it. Where that fails the next start tries again.
     pub(super) fn renew(self: &Arc<Self>) -> Result<(), ReindexProblem> {
-        // Whoever builds it already builds it by the rules of this release.
+        // An index that is being built already follows the rules of this release.
         let Ok(_only) = self.reindexing.try_lock() else { return Ok(()) };
         give_way();
         let built = catch_unwind(AssertUnwindSafe(|| self.build_beside(&mut |_, _| ())));

@@ -83,7 +83,7 @@ impl Arrays {
     /// Whether a search finds the rows before a far page counted, of the documents that are alive after some deletions.
     pub(crate) fn is_counted(&self, sort: &[Sort], deletions: Option<u64>) -> bool {
         self.made(sort, |array| {
-            // Whoever counts at this moment holds the lock.
+            // A search that counts at this moment holds the lock.
             let counts = array.counts.try_lock();
             counts.is_ok_and(|counts| counts.as_ref().is_some_and(|counts| counts.is_of(deletions)))
         })

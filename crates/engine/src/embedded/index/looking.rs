@@ -1,6 +1,6 @@
 //! The index of a folder as it lies there, judged without changing a byte: each file of the last commit beside its checksum.
 //!
-//! Whoever opens an index to write mends it or builds it again; so a check looks at it first, in this way. A running server's is looked at
+//! Opening an index to write mends it or builds it again, so a check looks at it first, in this way. A running server's is looked at
 //! in the same way, beside its own.
 
 use std::collections::BTreeSet;
@@ -166,7 +166,7 @@ fn committed_files(index: &Index, compared: FilesCompared) -> Result<BTreeSet<Pa
     Ok(files)
 }
 
-/// Compares the files of an index with their checksums, beside whoever writes it.
+/// Compares the files of an index with their checksums, also while another process writes it.
 pub(crate) struct IndexFilesCheck {
     index: Index,
     segments: Searcher,

@@ -99,7 +99,7 @@ impl IndexWriterHandle {
         if !origin.reads(&payload.origin) {
             return Err(IndexError("the index was made from another store or by other rules".into()));
         }
-        // It stays what it was made by, so that whoever opens it next knows that it is to be built again.
+        // It stays what it was made by, so that the next process to open it knows that it is to be built again.
         let (mut writer, snapshot) =
             Self::wrap(index, fields, &payload.origin, Seq(payload.seq), payload.rows, medium)?;
         writer.is_outdated = payload.origin != *origin;

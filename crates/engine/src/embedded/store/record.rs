@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Numbers are little-endian. A field with an unknown tag is kept and passed over, so that later releases can add fields without a new
-//! layout. Row and body of a certificate lie in a zstd frame each: whoever decides, replays or rebuilds expands 450 bytes, and not 4 000.
+//! layout. Row and body of a certificate lie in a zstd frame each: a decision, a replay or a rebuild expands 450 bytes, and not 4 000.
 
 use super::StoreError;
 use super::crc::crc;
