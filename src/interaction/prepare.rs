@@ -277,23 +277,24 @@ fn tail(certificate: &Object, source: Option<JsonSource>, changed: Option<&str>)
 /// What is wrong with the narratives of a resource, with those of its sections and of what it contains. Whatever is stored is served as it
 /// is, so that nothing else of an import is judged, but this is. Contract 8.2; Decision 272.
 pub fn active_narratives(resource: &Json) -> Vec<Issue> {
-    fn collect(json: &Json, at: &str, found: &mut Vec<Issue>) {
+    // A place is made up where it is told of, and not for each element of each line of an import.
+    fn collect(json: &Json, at: &dyn Fn() -> String, found: &mut Vec<Issue>) {
         match json {
             Json::Array(items) => {
-                items.iter().enumerate().for_each(|(number, item)| collect(item, &format!("{at}[{number}]"), found));
+                items.iter().enumerate().for_each(|(n, item)| collect(item, &|| format!("{}[{n}]", at()), found));
             }
             Json::Object(object) => {
                 for (name, value) in &object.0 {
-                    let path = format!("{at}.{name}");
+                    let place = || format!("{}.{name}", at());
                     match value {
                         // No other text of R5 is called so: `Narrative.div` it is.
                         Json::String(div) if name == "div" => {
                             let problems = fhir::narrative::problems(div).into_iter().filter(NarrativeProblem::may_run);
                             found.extend(problems.map(|problem| {
-                                Issue::new(Hcert::NarrativeWrong).with("problem", problem.to_string()).at(path.clone())
+                                Issue::new(Hcert::NarrativeWrong).with("problem", problem.to_string()).at(place())
                             }));
                         }
-                        value => collect(value, &path, found),
+                        value => collect(value, &place, found),
                     }
                 }
             }
@@ -301,7 +302,7 @@ pub fn active_narratives(resource: &Json) -> Vec<Issue> {
         }
     }
     let mut found = Vec::new();
-    collect(resource, resource.text("resourceType").unwrap_or_default(), &mut found);
+    collect(resource, &|| resource.text("resourceType").unwrap_or_default().to_owned(), &mut found);
     found
 }
 
