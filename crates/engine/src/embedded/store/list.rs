@@ -8,6 +8,8 @@
 //!
 //! The tables are made by the first load; a folder that never had one has none. A type has no blank in it, so the first one ends it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use redb::TableDefinition;
 
 use super::body::{self, Dictionary};
@@ -44,6 +46,28 @@ pub(super) fn read_all(
         found.extend(read.ok_or_else(missing)??);
     }
     Ok(found)
+}
+
+/// What is wrong with the table that says which entry holds for each list.
+pub(super) fn differing_ids(transaction: &ReadTransaction) -> Result<Vec<String>, StoreError> {
+    let (mut says, mut derived) = (BTreeMap::new(), BTreeMap::new());
+    if let Some(ids) = transaction.find_table(LIST_ID)? {
+        for row in ids.iter()? {
+            let (key, id) = row?;
+            says.insert(key.value().to_owned(), id.value());
+        }
+    }
+    if let Some(lists) = transaction.find_table(LIST)? {
+        for row in lists.iter()? {
+            let (key, bytes) = row?;
+            let id = key.value().0;
+            let entry = StoredEntry::read(EntryKind::List, bytes.value(), || format!("a change of code list {id}"))?;
+            derived.insert(key_of(&entry)?.to_owned(), id);
+        }
+    }
+    let all: BTreeSet<&String> = says.keys().chain(derived.keys()).collect();
+    let differing = all.into_iter().filter(|key| says.get(*key) != derived.get(*key));
+    Ok(differing.map(|key| format!("the code list '{key}' is missing, or has another id than its entries")).collect())
 }
 
 /// Reads the entry of a list; none where it was taken away.

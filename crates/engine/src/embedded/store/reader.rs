@@ -156,6 +156,11 @@ impl StoreReader {
         list::read_all(&self.transaction, dictionary)
     }
 
+    /// What is wrong with the table of code lists, in words.
+    pub fn differing_lists(&self) -> Result<Vec<String>, StoreError> {
+        list::differing_ids(&self.transaction)
+    }
+
     /// The consent that holds for a certificate.
     pub fn consent(&self, id: Id) -> Result<Consent, StoreError> {
         self.consents.as_ref().map_or(Ok(Consent::default()), |consents| consents.now(&self.transaction, id))

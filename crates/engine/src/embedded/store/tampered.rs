@@ -5,9 +5,10 @@ use std::path::Path;
 use redb::{Database, Key, ReadableTable, TableDefinition, Value};
 
 use super::consent::{CLOSED, CONSENT};
+use super::hour_count::TIME_COUNT;
 use super::list::LIST_ID;
 use super::patient::{BORN, FORMER, IDENTIFIER, LINK, PATIENT};
-use super::{CLASS, COUNTER, DICTIONARY, LOG, META, VERSION};
+use super::{CLASS, COUNTER, DICTIONARY, LOG, META, TIME, VERSION};
 use certificate::{Id, Seq, Version};
 
 /// Edits the record of a version in the store's file, which nobody has open.
@@ -69,6 +70,27 @@ pub fn take_out_derived(file: &Path) {
         transaction.open_table(CLASS).unwrap();
         transaction.open_table(COUNTER).unwrap();
     });
+}
+
+/// Name of a derived table, and what takes its last row out.
+pub type TakeOut = (&'static str, fn(&Path));
+
+/// All derived tables.
+pub const TAKE_OUT_LAST: [TakeOut; 10] = [
+    ("class", |file| take_out_last(file, CLASS)),
+    ("counter", |file| take_out_last(file, COUNTER)),
+    ("time", |file| take_out_last(file, TIME)),
+    ("time_count", |file| take_out_last(file, TIME_COUNT)),
+    ("consent_closed", |file| take_out_last(file, CLOSED)),
+    ("patient_identifier", |file| take_out_last(file, IDENTIFIER)),
+    ("patient_former", |file| take_out_last(file, FORMER)),
+    ("patient_born", |file| take_out_last(file, BORN)),
+    ("patient_link", |file| take_out_last(file, LINK)),
+    ("list_id", |file| take_out_last(file, LIST_ID)),
+];
+
+fn take_out_last<K: Key + 'static, V: Value + 'static>(file: &Path, table: TableDefinition<'static, K, V>) {
+    write(file, |transaction| assert!(transaction.open_table(table).unwrap().pop_last().unwrap().is_some()));
 }
 
 /// Says another number of certificates of a class.

@@ -49,6 +49,9 @@ impl Check<'_> {
         if let Err(error) = reader.lists(|number| self.shared.store.dictionary(number)) {
             self.found.tell("list", &error.to_string());
         }
+        for problem in self.found.readable("list", reader.differing_lists())?.unwrap_or_default() {
+            self.found.tell("list_id", &problem);
+        }
         Ok(())
     }
 }
