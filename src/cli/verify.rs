@@ -59,6 +59,11 @@ pub(super) fn checked(config: &Config, json: bool, heads: &[KnownHead]) -> Resul
                 "the search index is not as it was written; certificates are\nnext: `hcert reindex` builds it again";
             Err(Failure::Wrong(text.to_owned()))
         }
+        false if verified.is_derived_alone() => {
+            let text = "tables that are derived from the entries are not as they should be; the entries are\nnext: stop the server, \
+                        and `hcert reindex --derived` makes these tables again";
+            Err(Failure::Wrong(text.to_owned()))
+        }
         false if verified.problems.iter().any(|problem| problem.text == StoreError::Gone.to_string()) => {
             Err(Failure::Wrong(format!("the running server has lost its store{NEXT_OF_GONE}")))
         }

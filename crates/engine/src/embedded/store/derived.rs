@@ -18,16 +18,25 @@ pub(super) type DerivedTable = (String, [u8; 32]);
 macro_rules! each_derived {
     ($do:ident, $($argument:expr),*) => {
         [
-            $do(CLASS, $($argument),*)?, $do(COUNTER, $($argument),*)?, $do(TIME, $($argument),*)?, $do(TIME_COUNT, $($argument),*)?,
-            $do(CLOSED, $($argument),*)?, $do(IDENTIFIER, $($argument),*)?, $do(FORMER, $($argument),*)?, $do(BORN, $($argument),*)?,
-            $do(LINK, $($argument),*)?, $do(LIST_ID, $($argument),*)?,
+            $do(CLASS, $($argument),*), $do(COUNTER, $($argument),*), $do(TIME, $($argument),*), $do(TIME_COUNT, $($argument),*),
+            $do(CLOSED, $($argument),*), $do(IDENTIFIER, $($argument),*), $do(FORMER, $($argument),*), $do(BORN, $($argument),*),
+            $do(LINK, $($argument),*), $do(LIST_ID, $($argument),*),
         ]
     };
 }
 
+/// Whether the table of this name is derived.
+pub fn is_derived(name: &str) -> bool {
+    each_derived!(has_name, name).contains(&true)
+}
+
+fn has_name<K: Key + 'static, V: Value + 'static>(table: TableDefinition<'static, K, V>, name: &str) -> bool {
+    table.name() == name
+}
+
 /// Takes all rows out of them.
 pub(super) fn clear(transaction: &WriteTransaction) -> Result<(), StoreError> {
-    each_derived!(clear_one, transaction);
+    each_derived!(clear_one, transaction).into_iter().collect::<Result<(), StoreError>>()?;
     transaction.open_table(META)?.remove("unordered")
 }
 
@@ -41,7 +50,7 @@ fn clear_one<K: Key + 'static, V: Value + 'static>(
 impl StoreReader {
     /// All of them, as they are.
     pub fn derived(&self) -> Result<Vec<DerivedTable>, StoreError> {
-        Ok(each_derived!(hash_of, &self.transaction).to_vec())
+        each_derived!(hash_of, &self.transaction).into_iter().collect()
     }
 }
 

@@ -15,7 +15,7 @@ pub mod consent;
 mod copied_entry;
 pub mod copy;
 pub mod crc;
-mod derived;
+pub(super) mod derived;
 mod entry_log;
 mod error;
 mod folder_lock;

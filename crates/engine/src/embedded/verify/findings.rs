@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::store::derived::is_derived;
 use super::StoreError;
 use certificate::Seq;
 
@@ -68,7 +69,18 @@ impl VerifyReport {
 
     /// Whether nothing is wrong but the index, which is made from the rest.
     pub fn is_index_alone(&self) -> bool {
-        self.problems_untold == 0 && !self.is_whole() && self.problems.iter().all(|problem| problem.part == INDEX)
+        self.is_alone(|part| part == INDEX)
+    }
+
+    /// Whether nothing is wrong but derived tables, and the index, which are made from the rest.
+    pub fn is_derived_alone(&self) -> bool {
+        self.is_alone(|part| part == INDEX || is_derived(part))
+    }
+
+    fn is_alone(&self, is_made_again: impl Fn(&str) -> bool) -> bool {
+        self.problems_untold == 0
+            && !self.is_whole()
+            && self.problems.iter().all(|problem| is_made_again(&problem.part))
     }
 
     /// For a person at a terminal: problems, notes, then what was looked at.
