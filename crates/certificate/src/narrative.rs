@@ -29,7 +29,7 @@ const BEFORE_TEXT: &[&str] =
 /// The div of a certificate. The same fields and code lists give the same div. Whatever they contain, it is valid XHTML
 /// of at most 50 lines and 10 000 characters.
 pub fn generate(composition: &Object, names: &Names, terms: &dyn DisplayTerms) -> String {
-    let certificate = NarrativeFields { composition, names, terms };
+    let certificate = NarrativeFields::new(composition, names, terms);
     let mut start = String::with_capacity(4096);
     start.extend([OPENING, "0000000000000000", CLOSING]);
     let on_top = on_top(&certificate);

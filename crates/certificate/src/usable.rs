@@ -6,6 +6,7 @@
 use super::Names;
 use super::personal_code::{PersonalCode, is_registry_code};
 use super::section::{self, has_code, plain_text_of};
+use fhir::contained::ContainedResources;
 use fhir::json::{Json, Object};
 use fhir::outcome::{Hcert, Issue, Severity};
 
@@ -37,7 +38,7 @@ const REGISTRY_CODES: &str = "/org/est/br";
 ///
 /// Source: Contract 8.7.
 pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) -> Vec<Issue> {
-    let certificate = CheckedComposition { composition, names };
+    let certificate = CheckedComposition { composition, contained: ContainedResources::of(composition), names };
     let is_strict = final_must_be_usable && certificate.is_final();
     let found = RULES.iter().flat_map(|rule| {
         let severity = if rule.refuses && is_strict { Severity::Error } else { Severity::Warning };
@@ -49,6 +50,7 @@ pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) ->
 /// A Composition and the parts of it that others need.
 struct CheckedComposition<'o, 'a> {
     composition: &'o Object<'a>,
+    contained: ContainedResources<'o, 'a>,
     names: &'o Names,
 }
 
@@ -67,15 +69,11 @@ impl<'o, 'a> CheckedComposition<'o, 'a> {
         self.items("section").iter().enumerate().filter(move |(_, section)| has_code(section, code, names))
     }
 
-    /// The contained resource that a reference leads to, with its place.
-    fn contained(&self, reference: &Json) -> Option<(usize, &'o Json<'a>)> {
-        let id = reference.text("reference")?.strip_prefix('#')?;
-        self.items("contained").iter().enumerate().find(|(_, resource)| resource.text("id") == Some(id))
-    }
-
     /// The contained resources that the sections of a code refer to, with their places.
     fn entries(&self, code: &'static str) -> impl Iterator<Item = (usize, &'o Json<'a>)> {
-        self.sections(code).flat_map(|(_, section)| section.items("entry")).filter_map(|entry| self.contained(entry))
+        self.sections(code)
+            .flat_map(|(_, section)| section.items("entry"))
+            .filter_map(|entry| self.contained.find(entry))
     }
 }
 
@@ -119,7 +117,7 @@ fn employer_wrong(certificate: &CheckedComposition) -> Vec<Issue> {
 impl CheckedComposition<'_, '_> {
     /// A registry code that the employment of a section names beside this one. A number of another register says nothing.
     fn other_employer(&self, section: &Json, code: &str) -> Option<String> {
-        let employments = section.items("entry").iter().filter_map(|entry| self.contained(entry));
+        let employments = section.items("entry").iter().filter_map(|entry| self.contained.find(entry));
         let performers = employments.flat_map(|(_, employment)| employment.items("performer"));
         let mut codes = performers.filter_map(|performer| {
             let identifier = performer.get("identifier")?;
@@ -131,7 +129,7 @@ impl CheckedComposition<'_, '_> {
 
     /// Person and institution of the author, as the contained role has them: expression and reference.
     fn author(&self) -> Vec<(&'static AuthorPart, String, Option<&str>)> {
-        let role = self.items("author").first().and_then(|author| self.contained(author));
+        let role = self.items("author").first().and_then(|author| self.contained.find(author));
         let Some((at, role)) = role else { return Vec::new() };
         let parts = AUTHOR_PARTS.iter().filter_map(|part| {
             let expression = format!("Composition.contained[{at}].{}", part.element);

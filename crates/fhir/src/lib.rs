@@ -6,6 +6,7 @@
 
 pub mod bundle;
 pub mod codes;
+pub mod contained;
 pub mod date_time;
 pub mod element;
 pub mod fhirpath;

@@ -2,8 +2,7 @@
 //!
 //! Source: Contract 4.8; FHIR R5 `search.html#summary`, `search.html#elements`.
 
-use std::collections::{HashMap, HashSet};
-
+use crate::contained;
 use crate::element::{self, Element, TypeDefinition};
 use crate::json::{Json, Object};
 
@@ -69,20 +68,8 @@ fn is_named(element: &Element, asked: &str) -> bool {
 
 /// Drops the contained resources that nothing refers to any more, directly or through another one that stays.
 fn drop_unused(object: &mut Object) {
-    let mut used: HashSet<&str> = HashSet::new();
-    let mut open: Vec<&str> = Vec::new();
-    object.iter().filter(|(name, _)| *name != "contained").for_each(|(_, value)| local_references(value, &mut open));
+    let used = contained::in_use(object);
     let contained = object.get("contained").and_then(Json::as_array).unwrap_or_default();
-    let mut by_id: HashMap<&str, Vec<&Json>> = HashMap::new();
-    for resource in contained {
-        by_id.entry(resource.text("id").unwrap_or_default()).or_default().push(resource);
-    }
-    while let Some(id) = open.pop() {
-        if used.insert(id) {
-            let targets = by_id.get(id).into_iter().flatten();
-            targets.for_each(|resource| local_references(resource, &mut open));
-        }
-    }
     let keep: Vec<bool> =
         contained.iter().map(|resource| resource.text("id").is_some_and(|id| used.contains(id))).collect();
     if !keep.contains(&true) {
@@ -90,16 +77,6 @@ fn drop_unused(object: &mut Object) {
     } else if let Some(Json::Array(contained)) = object.get_mut("contained") {
         let mut keep = keep.into_iter();
         contained.retain(|_| keep.next().unwrap_or(true));
-    }
-}
-
-/// The ids behind every `#id`: references, canonicals and addresses alike.
-fn local_references<'j>(value: &'j Json, ids: &mut Vec<&'j str>) {
-    match value {
-        Json::String(text) => ids.extend(text.strip_prefix('#')),
-        Json::Array(items) => items.iter().for_each(|item| local_references(item, ids)),
-        Json::Object(object) => object.iter().for_each(|(_, value)| local_references(value, ids)),
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
     }
 }
 

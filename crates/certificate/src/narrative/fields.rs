@@ -4,6 +4,7 @@ use super::page::{NarrativeLine, NarrativePage, is_blank};
 use super::words::Words;
 use crate::section::has_code;
 use crate::{DisplayTerms, Names, State, Status};
+use fhir::contained::ContainedResources;
 use fhir::date_time::normalise;
 use fhir::json::{Json, Object};
 use fhir::narrative::plain_text;
@@ -11,11 +12,16 @@ use fhir::narrative::plain_text;
 /// A Composition, asked for what the narrative tells.
 pub(super) struct NarrativeFields<'o, 'a> {
     pub(super) composition: &'o Object<'a>,
+    pub(super) contained: ContainedResources<'o, 'a>,
     pub(super) names: &'o Names,
     pub(super) terms: &'o dyn DisplayTerms,
 }
 
 impl<'o, 'a> NarrativeFields<'o, 'a> {
+    pub(super) fn new(composition: &'o Object<'a>, names: &'o Names, terms: &'o dyn DisplayTerms) -> Self {
+        NarrativeFields { composition, contained: ContainedResources::of(composition), names, terms }
+    }
+
     /// Kind, number, state, patient, and who wrote it when.
     pub(super) fn write_head(&self, page: &mut NarrativePage) {
         let kind = self.items("category").iter().find_map(|category| Words::of(category, self.terms));
@@ -177,19 +183,14 @@ impl<'o, 'a> NarrativeFields<'o, 'a> {
     /// The contained resources that the section of a code refers to.
     fn entries(&self, code: &str) -> impl Iterator<Item = &'o Json<'a>> {
         let entries = self.section(code).map_or(&[][..], |section| section.items("entry"));
-        entries.iter().filter_map(|entry| self.contained(entry))
-    }
-
-    fn contained(&self, reference: &Json) -> Option<&'o Json<'a>> {
-        let id = reference.text("reference")?.strip_prefix('#')?;
-        self.items("contained").iter().find(|resource| resource.text("id") == Some(id))
+        entries.iter().filter_map(|entry| self.contained.find(entry)).map(|(_, resource)| resource)
     }
 
     /// `Koostaja: isikukood 49403136515, asutuse registrikood 90006399`. Source: specification 2.2.
     fn author(&self, line: &mut NarrativeLine) -> bool {
         let Some(author) = self.items("author").first() else { return false };
         line.words("Koostaja: ");
-        let Some(role) = self.contained(author) else { return agent(line, author, "", ("", "")) };
+        let Some((_, role)) = self.contained.find(author) else { return agent(line, author, "", ("", "")) };
         let has_person = role.get("practitioner").is_some_and(|person| agent(line, person, "", PERSON));
         let before = if has_person { ", " } else { "" };
         role.get("organization").is_some_and(|place| agent(line, place, before, INSTITUTION)) || has_person

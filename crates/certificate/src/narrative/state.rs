@@ -32,7 +32,7 @@ pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn DisplayTer
     let kept = kept.filter(|div| !is_generated(div) && !is_generated_without_digest(div));
     let rest = kept.map(|div| without_state(div).unwrap_or_else(|| div.to_owned()));
     let div = rest.filter(|rest| problems(rest).is_empty()).and_then(|rest| {
-        let certificate = NarrativeFields { composition, names, terms };
+        let certificate = NarrativeFields::new(composition, names, terms);
         begin_with(&without_styles(&rest), &on_top(&certificate)?)
     });
     for name in ["contained", "section"] {
