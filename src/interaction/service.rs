@@ -242,12 +242,18 @@ impl Service {
     pub fn stored_bytes(&self, interaction: &Interaction, context: &RequestContext) -> usize {
         let reads = match interaction.row.reads_stored {
             ReadsStored::Never => false,
-            ReadsStored::Reduced => context.subset != Subset::All,
+            ReadsStored::Reduced => context.subset != Subset::All || self.is_shortened(interaction, context),
             ReadsStored::Always => true,
         };
         let Some((id, version)) = interaction.certificate().filter(|_| reads) else { return 0 };
         // What is wrong with the store is told by the interaction.
         self.engine.read(id, version, |entry| Ok(entry.bytes_max())).ok().flatten().unwrap_or(0)
+    }
+
+    /// Whether the caller may be shown less than what is stored.
+    fn is_shortened(&self, interaction: &Interaction, context: &RequestContext) -> bool {
+        let caller = context.identity.as_ref().zip(interaction.row.permission);
+        caller.is_some_and(|(identity, may)| self.policy.permissions.rights(identity.clone()).shortens(may))
     }
 
     /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll};
 use std::time::Duration;
 
+use hcert::access::Identity;
 use hcert::interaction::{Interaction, RequestContext, Subset, Verb};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -277,6 +278,10 @@ async fn a_large_certificate_lives_as_others_do() {
     };
     let (whole, part) =
         (RequestContext::default(), RequestContext { subset: Subset::Summary, ..RequestContext::default() });
+    let of = |role: &str| {
+        let identity = Identity { roles: vec![role.to_owned()], ..Identity::default() };
+        RequestContext { identity: Some(Arc::new(identity)), ..RequestContext::default() }
+    };
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
         let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
         let at = |verb, below: &str| asked(verb, &format!("Composition/{id}{below}"));
@@ -287,6 +292,12 @@ async fn a_large_certificate_lives_as_others_do() {
         assert_eq!(is(bytes(at(Verb::Get, "/_history/1"), &part)), is_large);
         assert_eq!(bytes(at(Verb::Get, "/_history/9"), &part), 0);
         assert_eq!(bytes(at(Verb::Get, ""), &whole), 0, "it is copied");
+        assert_eq!(bytes(at(Verb::Get, ""), &of("doctor")), 0, "it is copied");
+        assert_eq!(
+            is(bytes(at(Verb::Get, ""), &of("gov-official"))),
+            is_large,
+            "it is read through for the employer's view"
+        );
     }
     server.get("Composition/1?_summary=true").await.expect(200);
     server.get("Composition/1/$validate").await.expect(200);

@@ -133,6 +133,11 @@ impl Rights {
                 .any(|grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative)
     }
 
+    /// Whether a permission shows certificates only as their employers are shown them.
+    pub fn shortens(&self, what: May) -> bool {
+        self.granting(what).any(|grant| grant.view != CertificateView::Full)
+    }
+
     /// Whether every patient may be read, not only the caller's own.
     pub fn reaches_all_patients(&self) -> bool {
         self.granting(May::PatientRead).any(|grant| !grant.rows.own_patient)

@@ -26,7 +26,7 @@ macro_rules! each_derived {
 }
 
 /// Whether the table of this name is derived.
-pub fn is_derived(name: &str) -> bool {
+pub(crate) fn is_derived(name: &str) -> bool {
     each_derived!(has_name, name).contains(&true)
 }
 
