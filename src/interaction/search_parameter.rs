@@ -194,9 +194,9 @@ mod tests {
             let found: Vec<Vec<String>> = certificates
                 .iter()
                 .map(|json| {
-                    let (node, contained) = (Node::resource(json), fhirpath::contained(json));
+                    let (node, shared) = (Node::resource(json), fhirpath::SharedContext::of(json));
                     let context =
-                        fhirpath::EvaluationContext { focus: node, resource: node, root: node, contained: &contained };
+                        fhirpath::EvaluationContext { focus: node, resource: node, root: node, shared: &shared };
                     let nodes = expression.elements(context).expect(parameter.name);
                     nodes.iter().flat_map(|node| values(node, parameter)).collect()
                 })

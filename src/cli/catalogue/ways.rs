@@ -78,6 +78,7 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::ElementRepeated           => "nothing a caller sends: HCERT-108 and HCERT-181 come first",
         Hcert::TooMany                   => "a certificate with nine codings in its `category`",
         Hcert::ClassesFull               => "certificates with 1 025 combinations of `category` and `type`",
+        Hcert::InvariantsTooCostly       => "a certificate that contains an ExampleScenario of 1 000 actors with `key`s",
         Hcert::ValueSetUnusable          => "`$expand` with a `valueSet` that has a `filter`, or imports one that is not at hand",
         Hcert::ValueSetTooLarge          => "`$expand` with a `valueSet` of more than 100 parts",
         Hcert::NotExpandable             => "`$expand` of a value set whose code system is not at hand",

@@ -74,11 +74,23 @@ impl<'a> ProfileWalk<'a> {
         }
     }
 
-    /// What cannot be asked of these values is not met.
-    fn holds(&self, expression: &'a Expression, focus: Node<'a>) -> bool {
+    /// What cannot be asked of these values is not met. Where invariants look at more than they may, this is told once, and nothing more is
+    /// asked.
+    fn holds(&mut self, expression: &'a Expression, focus: Node<'a>) -> bool {
+        if self.is_too_costly {
+            return true;
+        }
         let (resource, root) = (self.resource, self.root_node);
-        let context = EvaluationContext { focus, resource, root, contained: self.contained };
-        expression.holds(context).unwrap_or(false)
+        match expression.holds(EvaluationContext { focus, resource, root, shared: self.shared }) {
+            Ok(holds) => holds,
+            Err(error) if error.is_too_costly() => {
+                self.is_too_costly = true;
+                let path = &self.path;
+                self.problems.add(|| Issue::new(Hcert::InvariantsTooCostly).at(path.expression()));
+                true
+            }
+            Err(_) => false,
+        }
     }
 
     /// Tells that a rule of R5 is broken which the walk itself asks, and what was found.

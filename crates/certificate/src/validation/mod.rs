@@ -75,7 +75,7 @@ impl Validator {
         profile: Option<&'a ProfileRules>,
         terminology: &'a Terminology,
     ) -> ValidationFindings {
-        let contained = fhirpath::contained(resource);
-        walk::ProfileWalk::new(self, terminology, resource, &contained).run(profile)
+        let shared = fhirpath::SharedContext::of(resource);
+        walk::ProfileWalk::new(self, terminology, resource, &shared).run(profile)
     }
 }

@@ -109,7 +109,7 @@ impl<'a> ProfileWalk<'a> {
             // Only what is contained may point to what contains it.
             return self.in_contained.then_some(self.root);
         }
-        self.contained.get(id).copied()
+        self.shared.contained.get(id).copied()
     }
 }
 

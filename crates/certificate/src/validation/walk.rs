@@ -9,7 +9,7 @@ use super::slice::{claimed, named};
 use super::{ValidationFindings, Validator};
 use crate::terminology::Terminology;
 use fhir::element::{self, Element, ElementChecks, ElementContent, ElementLookup, MANY, TypeDefinition};
-use fhir::fhirpath::{Contained, Node};
+use fhir::fhirpath::{Node, SharedContext};
 use fhir::json::{Json, Object};
 use fhir::narrative;
 use fhir::outcome::{Hcert, Issue, Problems};
@@ -27,7 +27,10 @@ pub(super) struct ProfileWalk<'a> {
     /// The resource that holds the element where the walk stands: the whole one, or one it contains.
     pub resource: Node<'a>,
     pub in_contained: bool,
-    pub contained: &'a Contained<'a>,
+    /// Invariants have looked at more than they may.
+    pub is_too_costly: bool,
+    /// What is contained, and how much invariants may still look at.
+    pub shared: &'a SharedContext<'a>,
     /// What something inside refers to: ids of contained resources, and nothing for the whole.
     referred: HashSet<&'a str>,
     /// Narratives that may link to a place in the resource, each with its expression.
@@ -54,7 +57,7 @@ impl<'a> ProfileWalk<'a> {
         validator: &'a Validator,
         terminology: &'a Terminology,
         root: &'a Json<'a>,
-        contained: &'a Contained<'a>,
+        shared: &'a SharedContext<'a>,
     ) -> ProfileWalk<'a> {
         ProfileWalk {
             validator,
@@ -63,7 +66,8 @@ impl<'a> ProfileWalk<'a> {
             root_node: Node::resource(root),
             resource: Node::resource(root),
             in_contained: false,
-            contained,
+            is_too_costly: false,
+            shared,
             referred: HashSet::new(),
             linking: Vec::new(),
             path: Path::default(),

@@ -1,9 +1,17 @@
 //! Where an expression is asked.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::node::Node;
 use crate::json::Json;
+
+/// Values that the invariants of one resource look at, pairs that they compare among them: so many at least.
+const FHIRPATH_STEPS: usize = 20_000;
+
+/// So many more for each value of the resource. Those of our examples look at 1.6 for each; where each member of a list is compared with each,
+/// there would be thousands.
+const FHIRPATH_STEPS_PER_VALUE: usize = 16;
 
 /// Where an expression is asked.
 #[derive(Clone, Copy, Debug)]
@@ -14,20 +22,45 @@ pub struct EvaluationContext<'a> {
     pub resource: Node<'a>,
     /// `%rootResource`: that resource, or the one it is contained in.
     pub root: Node<'a>,
-    /// What the root contains, by id: many values may ask for it.
-    pub contained: &'a Contained<'a>,
+    /// What all expressions share that are asked of the root.
+    pub shared: &'a SharedContext<'a>,
 }
 
-/// Contained resources by id; of two with one id the first.
-pub type Contained<'a> = HashMap<&'a str, &'a Json<'a>>;
+/// What all expressions share that are asked of one resource.
+#[derive(Debug)]
+pub struct SharedContext<'a> {
+    /// Contained resources by id, since many values may ask for one; of two with one id the first.
+    pub contained: HashMap<&'a str, &'a Json<'a>>,
+    /// Values that may still be looked at.
+    steps_left: Cell<usize>,
+}
 
-/// What a resource contains.
-pub fn contained<'a>(root: &'a Json<'a>) -> Contained<'a> {
-    let mut contained = HashMap::new();
-    for resource in root.items("contained") {
-        if let Some(id) = resource.text("id") {
-            contained.entry(id).or_insert(resource);
+impl<'a> SharedContext<'a> {
+    /// For a resource of which nothing was asked yet.
+    pub fn of(root: &'a Json<'a>) -> SharedContext<'a> {
+        let mut contained = HashMap::new();
+        for resource in root.items("contained") {
+            if let Some(id) = resource.text("id") {
+                contained.entry(id).or_insert(resource);
+            }
         }
+        let steps = FHIRPATH_STEPS + FHIRPATH_STEPS_PER_VALUE * values(root);
+        SharedContext { contained, steps_left: Cell::new(steps) }
     }
-    contained
+
+    /// Counts values that are looked at; whether so many may be.
+    pub(super) fn spend(&self, steps: usize) -> bool {
+        let left = self.steps_left.get().checked_sub(steps);
+        self.steps_left.set(left.unwrap_or(0));
+        left.is_some()
+    }
+}
+
+/// Objects, lists and what stands in them.
+fn values(json: &Json) -> usize {
+    match json {
+        Json::Object(object) => 1 + object.iter().map(|(_, value)| values(value)).sum::<usize>(),
+        Json::Array(items) => 1 + items.iter().map(values).sum::<usize>(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => 1,
+    }
 }

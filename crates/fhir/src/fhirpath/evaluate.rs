@@ -1,7 +1,6 @@
 //! What an expression says of a place in a resource.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
@@ -12,10 +11,6 @@ use super::parse::{Call, ExpressionStep, Operator, Variable};
 use super::{Node, NodeKind};
 use crate::codes;
 use crate::json::Json;
-
-/// Values that one evaluation of an invariant looks at, pairs that it compares among them. The largest certificates have some thousands; an
-/// invariant that would look at more is answered as not met.
-const FHIRPATH_STEPS_MAX: usize = 1_000_000;
 
 /// The values are not what the expression asks of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,22 +58,25 @@ type Evaluated<T> = std::result::Result<T, EvaluationError>;
 const ONE_EXPECTED: EvaluationError = EvaluationError("several values where one is expected");
 const TOO_MANY: EvaluationError = EvaluationError("too many values to look at");
 
+impl EvaluationError {
+    /// Whether all expressions on the resource look at more than they may.
+    pub fn is_too_costly(self) -> bool {
+        self == TOO_MANY
+    }
+}
+
 pub(super) struct Evaluation<'a> {
     pub context: EvaluationContext<'a>,
-    /// Values and pairs of them that were looked at.
-    steps: Cell<usize>,
 }
 
 impl<'a> Evaluation<'a> {
     pub(super) fn new(context: EvaluationContext<'a>) -> Evaluation<'a> {
-        Evaluation { context, steps: Cell::new(0) }
+        Evaluation { context }
     }
 
-    /// Counts values that are looked at. The bound is one for the whole evaluation: a step may come again for each of many values.
+    /// Counts values that are looked at.
     fn spend(&self, steps: usize) -> Evaluated<()> {
-        let spent = self.steps.get().saturating_add(steps);
-        self.steps.set(spent);
-        if spent > FHIRPATH_STEPS_MAX { Err(TOO_MANY) } else { Ok(()) }
+        if self.context.shared.spend(steps) { Ok(()) } else { Err(TOO_MANY) }
     }
 
     fn spend_pairs(&self, left: &Items, right: &Items) -> Evaluated<()> {
@@ -129,6 +127,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn term(&self, term: &'a ExpressionStep, input: &Items<'a>) -> Evaluated<Items<'a>> {
+        self.spend(1 + input.0.len())?;
         Ok(match term {
             ExpressionStep::Text(text) => Item::Text(Cow::Borrowed(text)).into(),
             ExpressionStep::Number(number) => Item::Number(*number).into(),
@@ -339,7 +338,7 @@ impl<'a> Evaluation<'a> {
         };
         match reference.strip_prefix('#')? {
             "" => Some(self.context.root),
-            id => self.context.contained.get(id).copied().map(Node::resource),
+            id => self.context.shared.contained.get(id).copied().map(Node::resource),
         }
     }
 

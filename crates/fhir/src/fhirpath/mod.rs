@@ -10,7 +10,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use context::{Contained, EvaluationContext, contained};
+pub use context::{EvaluationContext, SharedContext};
 pub use evaluate::EvaluationError;
 pub use node::{Node, NodeKind};
 pub use parse::ExpressionError;

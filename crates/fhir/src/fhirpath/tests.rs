@@ -12,8 +12,8 @@ fn asked(text: &str) -> Result<bool, EvaluationError> {
     let json = json::parse(OBSERVATION.as_bytes()).unwrap();
     let node = Node::resource(&json);
     let expression = Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let contained = contained(&json);
-    expression.holds(EvaluationContext { focus: node, resource: node, root: node, contained: &contained })
+    let shared = SharedContext::of(&json);
+    expression.holds(EvaluationContext { focus: node, resource: node, root: node, shared: &shared })
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn values_without_end_are_not_looked_at() {
     let text = format!(r#"{{"resourceType":"Observation","note":[{}]}}"#, many.join(","));
     let json = json::parse(text.as_bytes()).unwrap();
     let node = Node::resource(&json);
-    let contained = contained(&json);
-    let context = EvaluationContext { focus: node, resource: node, root: node, contained: &contained };
+    let shared = SharedContext::of(&json);
+    let context = EvaluationContext { focus: node, resource: node, root: node, shared: &shared };
     let holds = |text: &str| match Expression::parse(text) {
         Ok(expression) => expression.holds(context),
         Err(error) => panic!("{text}: {error}"),
@@ -162,11 +162,28 @@ fn a_step_that_comes_again_for_each_value_is_bounded_as_a_whole() {
             components.join(",")
         );
         let json = json::parse(text.as_bytes()).unwrap();
-        let (node, contained) = (Node::resource(&json), contained(&json));
+        let (node, shared) = (Node::resource(&json), SharedContext::of(&json));
         let asked = "component.code.where(coding.intersect(%resource.code.coding).exists()).empty()";
         let expression = Expression::parse(asked).unwrap();
-        expression.holds(EvaluationContext { focus: node, resource: node, root: node, contained: &contained })
+        expression.holds(EvaluationContext { focus: node, resource: node, root: node, shared: &shared })
     };
     assert_eq!(holds(100), Ok(true));
     assert!(holds(2_000).is_err());
+}
+
+/// What was seen: a list whose invariant compares each member with each kept a processor for half a minute.
+#[test]
+fn what_all_expressions_of_a_resource_look_at_grows_with_the_resource_alone() {
+    let text = |actors: usize| {
+        let actors: Vec<String> = (0..actors).map(|at| format!(r#"{{"key":"k{at}"}}"#)).collect();
+        format!(r#"{{"resourceType":"ExampleScenario","actor":[{}]}}"#, actors.join(","))
+    };
+    let expression = Expression::parse("actor.all(%resource.actor.where(key = 'k0').exists())").unwrap();
+    for (actors, expected) in [(30, Ok(true)), (3_000, Err(true))] {
+        let text = text(actors);
+        let json = json::parse(text.as_bytes()).unwrap();
+        let (node, shared) = (Node::resource(&json), SharedContext::of(&json));
+        let context = EvaluationContext { focus: node, resource: node, root: node, shared: &shared };
+        assert_eq!(expression.holds(context).map_err(EvaluationError::is_too_costly), expected, "{actors}");
+    }
 }

@@ -100,6 +100,7 @@ codes! {
     ElementRepeated = "HCERT-146",
     TooMany = "HCERT-159",
     ClassesFull = "HCERT-160",
+    InvariantsTooCostly = "HCERT-244",
     NotExpandable = "HCERT-175",
     ValueSetUnusable = "HCERT-224",
     ValueSetTooLarge = "HCERT-225",
