@@ -7,13 +7,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::disk::Name;
+use super::disk::{Name, index_path};
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::TrailFiles;
-use super::{AuditAction, ChainHead, Number, encoding};
+use super::{AuditAction, ChainHead, Hash, Number, encoding};
 use base::regular_file;
 use journal::disk::sync_folder;
 use journal::record::{FilePiece, RecordWalk, sha256, written};
@@ -100,7 +100,7 @@ pub struct CopiedTrail {
     /// The file that the first of this copy goes on from, which may be in another one.
     after: u64,
     /// Heads that the trail must hold, and whether it does.
-    known: Vec<(ChainHead, bool)>,
+    known: BTreeMap<(Number, Hash), bool>,
     /// Files that go on from one that was not shown, and from which event.
     gaps: Vec<(Name, ChainHead)>,
     /// What retentions tell.
@@ -115,7 +115,8 @@ pub struct CopiedTrail {
 impl CopiedTrail {
     /// Of these heads, all of which the trail must hold: that of a later copy may lie in a file that only one before it has.
     pub fn with_known(heads: impl IntoIterator<Item = ChainHead>) -> CopiedTrail {
-        CopiedTrail { known: heads.into_iter().map(|head| (head, false)).collect(), ..CopiedTrail::default() }
+        let known = heads.into_iter().map(|head| ((head.number, head.hash), false)).collect();
+        CopiedTrail { known, ..CopiedTrail::default() }
     }
 
     /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number.
@@ -148,8 +149,8 @@ impl CopiedTrail {
             self.problem("audit", &problem);
         }
         // Where events cannot be read it is not known whether one of them is that of a head.
-        let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
-        for (ChainHead { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
+        let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { BTreeMap::new() };
+        for ((Number(number), _), _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
             match self.span {
                 Some((Number(before), _)) if number <= before => {}
                 Some((_, Number(last))) if number > last => {
@@ -240,7 +241,12 @@ impl CopiedTrail {
     }
 
     fn meet(&mut self, head: ChainHead) {
-        self.known.iter_mut().filter(|(known, _)| *known == head).for_each(|(_, is_met)| *is_met = true);
+        self.known.entry((head.number, head.hash)).and_modify(|is_met| *is_met = true);
+    }
+
+    /// Whether a file had one of the heads that the trail must hold.
+    pub fn has_met(&self, head: &ChainHead) -> bool {
+        self.known.get(&(head.number, head.hash)).is_some_and(|is_met| *is_met)
     }
 }
 
@@ -258,6 +264,58 @@ pub fn is_file_name(name: &str) -> bool {
 /// The number up to which all files are sealed; 0 where the first is not.
 pub fn sealed_until(files: &[FileOf]) -> u64 {
     files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)
+}
+
+/// An event of a trail that is compared with those of a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct ComparedEvent {
+    /// Number of its file.
+    pub file: u64,
+    pub head: ChainHead,
+    pub action: AuditAction,
+}
+
+/// The events of a data folder's trail from a file on, in their order; none where there is no trail.
+///
+/// # Errors
+/// It cannot be read.
+pub fn events_from(data: &Path, file: u64) -> Result<Vec<ComparedEvent>, String> {
+    let told = |error: io::Error| format!("the audit trail cannot be read: {error}");
+    let folder = super::folder(data);
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut events = Vec::new();
+    for part in TrailFiles::list(&folder).map_err(told)?.parts.iter().filter(|part| part.name.file() >= file) {
+        let content = part.content(&folder).map_err(told)?.unwrap_or_default();
+        for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
+            if let FilePiece::Record(record) = piece {
+                let head = ChainHead { number: record.number, hash: *record.hash };
+                let action = encoding::read(record.payload).map_or(AuditAction::Unknown, |event| event.action);
+                events.push(ComparedEvent { file: part.name.file(), head, action });
+            }
+        }
+    }
+    Ok(events)
+}
+
+/// Takes the files of a data folder's trail away, from the one of this name on.
+///
+/// # Errors
+/// One cannot be removed.
+pub fn clear_from(data: &Path, name: &str) -> io::Result<()> {
+    let folder = super::folder(data);
+    let Some(first) = Name::parse(name).map(Name::file).filter(|_| folder.is_dir()) else { return Ok(()) };
+    for entry in fs::read_dir(&folder)? {
+        let found = entry?.file_name().to_str().and_then(Name::parse).filter(|name| name.file() >= first);
+        let Some(name) = found else { continue };
+        fs::remove_file(name.within(&folder))?;
+        match fs::remove_file(index_path(&folder, name.file())) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Puts a file back into the trail of a data folder, in the place of an earlier state of it, and makes it durable. One that is not what

@@ -30,7 +30,9 @@ mod verify;
 mod wanted;
 mod writer;
 
-pub use copy::{CopiedTrail, FileOf, files_at_rest, is_file_name, put_back, sealed_until};
+pub use copy::{
+    ComparedEvent, CopiedTrail, FileOf, clear_from, events_from, files_at_rest, is_file_name, put_back, sealed_until,
+};
 pub use disk::folder;
 pub use event::{AuditAction, AuditEvent, ChangeFacts, Entity, EventAgent, From, Method, with_its_end_told};
 pub use head::{ChainHead, Hash, Number};

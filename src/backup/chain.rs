@@ -109,9 +109,24 @@ where
 pub fn in_order(mut archives: Vec<Archive>) -> Result<Vec<Archive>, String> {
     let full = archives.iter().position(|archive| archive.about.is_full());
     let full = full.ok_or("there is no full archive among them; name the one that the others go on from")?;
-    let mut chain = vec![archives.remove(full)];
+    let full = archives.remove(full);
+    ordered(full, archives)
+}
+
+/// As [`in_order`], of archives that may all go on from one that is not named.
+///
+/// # Errors
+/// They do not go on from each other.
+pub fn in_order_behind(mut archives: Vec<Archive>) -> Result<Vec<Archive>, String> {
+    let first = archives.iter().position(|archive| !archives.iter().any(|other| archive.follows(other)));
+    let first = archives.remove(first.ok_or("there is no archive to restore")?);
+    ordered(first, archives)
+}
+
+fn ordered(first: Archive, mut archives: Vec<Archive>) -> Result<Vec<Archive>, String> {
+    let mut chain = vec![first];
     while !archives.is_empty() {
-        let last = chain.last().expect("the full archive is there");
+        let last = chain.last().expect("the first archive is there");
         let Some(next) = archives.iter().position(|archive| archive.follows(last)) else {
             return Err(stray(last, &archives[0]));
         };

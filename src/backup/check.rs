@@ -51,6 +51,18 @@ pub(super) fn check_chain(
     rows: RowsRead,
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<Checked, (usize, String)> {
+    let behind = |about: &ArchiveManifest| CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
+    let order = chain.first().map(|archive| behind(&archive.about)).unwrap_or_default();
+    check_behind(order, chain, rows, report)
+}
+
+/// As [`check_chain`], behind entries that were read or are held already.
+pub(super) fn check_behind(
+    mut order: CopyOrder,
+    chain: &[Archive],
+    rows: RowsRead,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<Checked, (usize, String)> {
     let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
     let mut progress = ArchiveProgress { bytes_total: chain.iter().map(size).sum(), ..ArchiveProgress::default() };
     let (read_to, to) = match rows {
@@ -60,13 +72,11 @@ pub(super) fn check_chain(
     };
     let reads_trail = matches!(rows, RowsRead::All);
     let mut trail = CopiedTrail::with_known(chain.iter().filter_map(|archive| archive.about.known_head()));
-    let behind = |about: &ArchiveManifest| CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
-    let mut order = chain.first().map(|archive| behind(&archive.about)).unwrap_or_default();
     for (at, archive) in chain.iter().enumerate() {
         let rows = at < read_to;
         if let Some(after) = archive.about.chain_after.filter(|_| rows) {
             order
-                .go_on_with(after)
+                .go_on_with(Seq(archive.about.after), archive.about.patients_after, after)
                 .map_err(|problem| (at, format!("{}: {}", archive.path.display(), in_archive(problem))))?;
         }
         trail.begin(archive.about.audit_after);

@@ -7,13 +7,17 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, up_to};
-use super::check::{RowsRead, check_chain, in_archive};
+use super::check::{RowsRead, check_behind, check_chain, in_archive};
 use super::member::ArchiveMember;
+use super::onto::FolderBehind;
 use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
-use engine::{Beginning, EntryHash, EntryLog, RESTORING, RestoreEnd, RestoredStore, StoreRestore, StoredList, made_by};
+use engine::{
+    Beginning, CopyOrder, EntryHash, EntryLog, FolderPosition, RESTORING, RestoreEnd, RestoredStore, StoreRestore,
+    StoredList, made_by,
+};
 use fhir::date_time;
 
 /// What is to be restored, and where.
@@ -63,15 +67,11 @@ impl FilledFolder {
         step: impl FnOnce(&Restored, &RestoredStore) -> Result<(), String>,
     ) -> Result<Restored, String> {
         let FilledFolder { restored, store, mark } = self;
-        step(&restored, &store).map_err(|problem| to_be_emptied(&problem, &mark.data))?;
+        step(&restored, &store).map_err(|problem| mark.left(&problem))?;
         let data = mark.data.clone();
         mark.clear().map_err(|error| format!("{}: {error}", data.display()))?;
         Ok(restored)
     }
-}
-
-fn to_be_emptied(problem: &str, data: &Path) -> String {
-    format!("{problem}\n{} holds what was restored so far; empty it before the next try", data.display())
 }
 
 /// The last change of a chain that was made by a time, milliseconds since 1970 UTC.
@@ -112,19 +112,63 @@ pub fn restore(
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<FilledFolder, String> {
-    let newest = chain.last().ok_or("there is no archive to restore")?;
-    same_names(newest, wanted)?;
+    let rows = rows_of(chain, wanted)?;
+    check_chain(chain, rows, report).map_err(|(_, problem)| problem)?;
+    expect_empty(&wanted.data).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
+    filled(None, chain, wanted, report)
+}
+
+/// As [`restore`], into a folder that is behind these archives; none: it has come as far, and nothing was changed.
+///
+/// # Errors
+/// As there; or the folder has another history, has come further, or was used: nothing was written. When it cannot be written it is to be
+/// gone on with.
+pub fn restore_onto(
+    folder: FolderBehind,
+    chain: &[Archive],
+    wanted: &RestoreOptions,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<Option<FilledFolder>, String> {
+    let rows = rows_of(chain, wanted)?;
+    let last = &up_to(chain, wanted.to)?.last().ok_or("there is no archive to restore")?.about;
+    let has_all = folder.has_come_to(last, wanted.to)?;
+    if has_all && folder.holds(last)? {
+        return Ok(None);
+    }
+    let order = CopyOrder::compared_with(&folder.history);
+    let order = order.map_err(|error| format!("{}: {error}", wanted.data.display()))?;
+    check_behind(order, chain, rows, report).map_err(|(_, problem)| problem)?;
+    if has_all {
+        return Ok(None);
+    }
+    folder.expect_unused(chain)?;
+    filled(Some(folder), chain, wanted, report).map(Some)
+}
+
+/// The rows that are restored.
+fn rows_of(chain: &[Archive], wanted: &RestoreOptions) -> Result<RowsRead, String> {
+    same_names(chain.last().ok_or("there is no archive to restore")?, wanted)?;
+    let archives = up_to(chain, wanted.to)?.len();
+    Ok(RowsRead::Restored { archives, to: Seq(wanted.to.unwrap_or(u64::MAX)) })
+}
+
+/// Marks a folder and fills it with archives that were checked.
+fn filled(
+    folder: Option<FolderBehind>,
+    chain: &[Archive],
+    wanted: &RestoreOptions,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<FilledFolder, String> {
     // Ids that any archive knows were given, also beyond what is restored.
     let given = |id: fn(&Archive) -> u64| chain.iter().map(id).max().unwrap_or(1).saturating_add(wanted.id_gap);
     let next_id = given(|archive| archive.about.next_id);
     let next_patient_id = given(|archive| archive.about.next_patient_id);
-    let needed = up_to(chain, wanted.to)?;
-    let to = Seq(wanted.to.unwrap_or(u64::MAX));
-    check_chain(chain, RowsRead::Restored { archives: needed.len(), to }, report).map_err(|(_, problem)| problem)?;
-    let mark =
-        RestoringMark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
-    let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
-    let (restored, store) = done.map_err(|problem| to_be_emptied(&problem, &wanted.data))?;
+    let mark = RestoringMark::set(&wanted.data, chain, folder.is_some());
+    let mark = mark.map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
+    // From the mark on nobody else opens the folder, which is let go here.
+    let onto = folder.map(|folder| folder.history.position.clone());
+    let done = fill(chain, up_to(chain, wanted.to)?, wanted, onto, (next_id, next_patient_id), report);
+    let (restored, store) = done.map_err(|problem| mark.left(&problem))?;
     Ok(FilledFolder { restored, store, mark })
 }
 
@@ -150,6 +194,7 @@ fn fill(
     chain: &[Archive],
     needed: &[Archive],
     wanted: &RestoreOptions,
+    onto: Option<FolderPosition>,
     (next_id, next_patient_id): (u64, u64),
     report: &mut dyn FnMut(ArchiveProgress),
 ) -> Result<(Restored, RestoredStore), String> {
@@ -166,10 +211,12 @@ fn fill(
         dictionaries,
         form: last.about.pieces(),
         to: Seq(until),
+        onto,
     };
     let words = |error: engine::StoreError| error.to_string();
     let mut trail = CopiedTrail::with_known(chain.iter().filter_map(|archive| archive.about.known_head()));
     let mut restore = StoreRestore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
+    let mut is_trail_begun = false;
     let mut progress = ArchiveProgress {
         changes_total: until,
         patients_total: last.about.patients_until,
@@ -186,7 +233,10 @@ fn fill(
                     let mut bytes = Vec::new();
                     let read = content.read_to_end(&mut bytes).map(drop);
                     trail.file(name, &bytes);
+                    // What the folder has from there on is part of the archives, or tells of its restores.
+                    let behind = (!std::mem::replace(&mut is_trail_begun, true)).then_some(name);
                     return read
+                        .and_then(|()| behind.map_or(Ok(()), |name| audit::clear_from(&wanted.data, name)))
                         .and_then(|()| audit::put_back(&wanted.data, name, &bytes))
                         .map_err(|error| format!("{member}: {error}"));
                 }
@@ -236,34 +286,43 @@ fn beside(archive: &Archive) -> Result<ListsAndDictionaries, String> {
 /// The mark of a folder that is being filled.
 struct RestoringMark {
     data: PathBuf,
+    /// The folder can be gone on with.
+    is_onto: bool,
+}
+
+/// Whether a folder holds nothing, or is not there.
+fn expect_empty(data: &Path) -> Result<(), String> {
+    let mut entries = match fs::read_dir(data) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|error| error.to_string())?,
+    };
+    // The folder of a file system of its own holds what a check of it found.
+    let foreign = entries.find(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == "lost+found"));
+    if foreign.is_none() {
+        return Ok(());
+    }
+    let why = match data.join(RESTORING).exists() {
+        true => "a restore into it was not finished; go on with it by --onto, or empty it and run the restore again",
+        false => {
+            "it is not empty; a restore replaces nothing: name an empty folder with --data, or go on with it by --onto"
+        }
+    };
+    Err(why.to_owned())
 }
 
 impl RestoringMark {
-    /// Nothing is left of a mark, and of the folder made for it, that cannot be written.
-    fn set(data: &Path, chain: &[Archive]) -> Result<RestoringMark, String> {
+    /// Nothing is left of a mark, and of the folder made for it, that cannot be written. The one of a restore that is gone on with stays.
+    fn set(data: &Path, chain: &[Archive], is_onto: bool) -> Result<RestoringMark, String> {
         let text = |error: io::Error| error.to_string();
         let is_there = data.exists();
         owner::expect_private(data)?;
-        match fs::read_dir(data) {
-            Ok(mut entries) => {
-                // The folder of a file system of its own holds what a check of it found.
-                let foreign =
-                    entries.find(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == "lost+found"));
-                if foreign.is_some() {
-                    let is_marked = data.join(RESTORING).exists();
-                    let why = match is_marked {
-                        true => "a restore into it was not finished; empty it and run the restore again",
-                        false => "it is not empty; a restore replaces nothing: name an empty folder with --data",
-                    };
-                    return Err(why.to_owned());
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(text)?;
-            }
-            Err(error) => return Err(text(error)),
+        if !is_there {
+            DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(text)?;
         }
         let path = data.join(RESTORING);
+        if is_onto && path.exists() {
+            return Ok(RestoringMark { data: data.to_owned(), is_onto });
+        }
         let mut mark = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(text)?;
         let names: String = chain.iter().map(|archive| format!("{}\n", archive.path.display())).collect();
         let written = mark.write_all(names.as_bytes()).and_then(|()| mark.sync_all()).and_then(|()| sync(data));
@@ -274,7 +333,16 @@ impl RestoringMark {
             }
             text(error)
         })?;
-        Ok(RestoringMark { data: data.to_owned() })
+        Ok(RestoringMark { data: data.to_owned(), is_onto })
+    }
+
+    /// What is told of a folder that was not filled.
+    fn left(&self, problem: &str) -> String {
+        let next = match self.is_onto {
+            true => "run the same command again to go on",
+            false => "empty it before the next try",
+        };
+        format!("{problem}\n{} holds what was restored so far; {next}", self.data.display())
     }
 
     fn clear(self) -> io::Result<()> {

@@ -318,6 +318,15 @@ fn opened(
     Engine::open(options).map_err(|error| unopened(folder, &error))
 }
 
+/// Whether a restore may go on in the data folder: it holds a store, nobody else uses it or can write to it.
+///
+/// # Errors
+/// Why it may not, in words for the person at the terminal.
+pub(super) fn expect_to_go_on(config: &Config) -> Result<(), String> {
+    expect_store(config)?;
+    expect_mine(&config.storage.data)
+}
+
 /// Makes everything anew that the store of a data folder keeps beside its entries. The names of the tables come back that were not as they
 /// should be.
 ///

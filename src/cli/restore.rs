@@ -9,7 +9,8 @@ use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
 use crate::audit::AuditAction;
 use crate::backup::{
-    self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, JudgedChain, RestoreOptions, Restored, Signer, Survey,
+    self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, FolderBehind, JudgedChain, RestoreOptions, Restored,
+    Signer, Survey,
 };
 use crate::bulk;
 use crate::config::{Config, exposure};
@@ -19,9 +20,9 @@ use fhir::date_time;
 
 /// Make a data folder of archives, or check archives
 ///
-/// The folder (storage.data) must be empty or absent, and no server may use it. Archives are read as a whole before anything is
-/// written. The restored store answers as the other one did at the change it is restored to; it counts as a new epoch, so that
-/// the next backup is a full one, and no id is given twice. The search index is built last.
+/// The folder (storage.data) must be empty or absent, or with --onto behind the archives, and no server may use it. Archives are
+/// read as a whole before anything is written. The restored store answers as the other one did at the change it is restored to; it
+/// counts as a new epoch, so that the next backup is a full one, and no id is given twice. The search index is built last.
 #[derive(Args, Debug)]
 pub(super) struct RestoreArguments {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken
@@ -34,6 +35,9 @@ pub(super) struct RestoreArguments {
     /// Check the restored folder as "hcert verify" does
     #[arg(long, conflicts_with = "check")]
     verify: bool,
+    /// Go on in a folder that was restored from these archives and is behind them; those that it has need not be named
+    #[arg(long, conflicts_with = "check")]
+    onto: bool,
     /// Only read the archives and check every row of them, of a folder all that are in it; nothing is written. Exit code 3: something is
     /// damaged, or belongs to no chain
     #[arg(long, conflicts_with = "to")]
@@ -75,7 +79,7 @@ impl RestoreTo {
 impl RestoreArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let RestoreArguments { archives, to, verify, check, identity, signed_by, json, common } = self;
+        let RestoreArguments { archives, to, verify, onto, check, identity, signed_by, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
         let keys = ArchiveKeys::read(&identity, signed_by).map_err(Failure::Usage)?;
@@ -89,20 +93,26 @@ impl RestoreArguments {
                 archives => checked(archives, &keys, json),
             };
         }
-        open::expect_writable(&config.storage.data).map_err(Failure::Failed)?;
-        let (told, trail) = restored(&archives, to, &keys, &config, json).map_err(|problem| {
+        match onto {
+            true => open::expect_to_go_on(&config),
+            false => open::expect_writable(&config.storage.data),
+        }
+        .map_err(Failure::Failed)?;
+        let (told, trail) = restored(&archives, to, onto, &keys, &config, json).map_err(|problem| {
             let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
             Failure::Failed(room::named(problem, &config.storage.data, wants))
         })?;
         say(&(told + "\n"))?;
         // Searches work from the first start on. A cut here costs nothing: the start does what is left.
-        if let Err(problem) = indexed(&config) {
+        if trail.is_some()
+            && let Err(problem) = indexed(&config)
+        {
             note(format_args!("the search index is built at the start: {problem}"));
         }
         if verify {
             super::verify::checked(&config, json, &[])?;
         }
-        expect_trail("the audit trail that was restored", &trail)
+        expect_trail("the audit trail that was restored", &trail.unwrap_or_default())
     }
 }
 
@@ -253,8 +263,16 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
 }
 
 /// The archives to restore, in their order.
-fn chain(archives: &[PathBuf], to: Option<u64>, keys: &ArchiveKeys, bars: &mut Bars) -> Result<Vec<Archive>, String> {
+fn chain(
+    archives: &[PathBuf],
+    to: Option<u64>,
+    onto: bool,
+    keys: &ArchiveKeys,
+    bars: &mut Bars,
+) -> Result<Vec<Archive>, String> {
     match archives {
+        // Those that the folder has already are not read.
+        [folder] if folder.is_dir() && onto => backup::newest_in(folder, to, keys, &mut |problem| note(problem)),
         [folder] if folder.is_dir() => {
             let mut told = Vec::new();
             let chain = backup::newest_whole(folder, to, keys, &mut |problem| told.push(problem), &mut |at| {
@@ -266,40 +284,54 @@ fn chain(archives: &[PathBuf], to: Option<u64>, keys: &ArchiveKeys, bars: &mut B
         }
         named => {
             let looked = named.iter().map(|path| Archive::look(path, keys)).collect::<Result<_, _>>()?;
-            backup::in_order(looked)
+            if onto { backup::in_order_behind(looked) } else { backup::in_order(looked) }
         }
     }
 }
 
-/// What is told, and what is wrong with the trail.
+/// What is told, and what is wrong with the trail; nothing where the folder was left as it was.
 fn restored(
     archives: &[PathBuf],
     to: Option<RestoreTo>,
+    onto: bool,
     keys: &ArchiveKeys,
     config: &Config,
     json: bool,
-) -> Result<(String, Vec<String>), String> {
+) -> Result<(String, Option<Vec<String>>), String> {
     let mut bars = Bars::new();
     let change = match to {
         Some(RestoreTo::Change(change)) => Some(change),
         Some(RestoreTo::Time(_)) | None => None,
     };
-    let chain = chain(archives, change, keys, &mut bars)?;
-    let chain = chain.as_slice();
-    let to = match to {
-        Some(RestoreTo::Time(time)) => Some(backup::change_by(chain, time)?),
-        Some(RestoreTo::Change(_)) | None => change,
-    };
-    let wanted = RestoreOptions {
+    let chain = chain(archives, change, onto, keys, &mut bars)?;
+    let mut chain = chain.as_slice();
+    let mut wanted = RestoreOptions {
         data: config.storage.data.clone(),
         cache_bytes: config.storage.cache_mb * 1024 * 1024,
         names: config.namespaces.pairs(),
-        to,
+        to: change,
         id_gap: config.backup.id_gap,
     };
-    let restored = backup::restore(chain, &wanted, &mut |progress| bars.show(progress));
+    let look = |last| FolderBehind::look(&wanted.data, wanted.cache_bytes, &wanted.names, last);
+    let folder = chain.last().filter(|_| onto).map(look).transpose()?;
+    if let Some(RestoreTo::Time(time)) = to {
+        let read = folder.as_ref().map_or(Ok(chain), |folder| folder.beyond(chain, None))?;
+        wanted.to = Some(backup::change_by(read, time)?);
+    }
+    if let Some(folder) = &folder {
+        chain = folder.beyond(chain, wanted.to)?;
+    }
+    let mut show = |progress| bars.show(progress);
+    let restored = match folder {
+        Some(folder) => backup::restore_onto(folder, chain, &wanted, &mut show),
+        None => backup::restore(chain, &wanted, &mut show).map(Some),
+    };
     bars.finish();
-    let restored = restored?.finish(|restored, store| write_down(chain, restored, store, config))?;
+    let Some(restored) = restored? else {
+        let until = wanted.to.or(chain.last().map(|last| last.about.until)).unwrap_or_default();
+        return Ok((has_all(&wanted.data, until, json), None));
+    };
+    let restored = restored.finish(|restored, store| write_down(chain, restored, store, config))?;
     let Restored { epoch, until, patients_until, next_id, archives, trail } = restored;
     let data = &config.storage.data;
     let told = match json {
@@ -314,7 +346,15 @@ fn restored(
             of_register(patients_until)
         ),
     };
-    Ok((told, trail))
+    Ok((told, Some(trail)))
+}
+
+/// What is told of a folder that has come as far as the archives.
+fn has_all(data: &Path, until: u64, json: bool) -> String {
+    match json {
+        true => json!({"data": data, "archives": 0, "until": until}).to_string(),
+        false => format!("{}\nhas come as far already, to change {until}; nothing was changed", data.display()),
+    }
 }
 
 /// Builds the search index of what was restored.

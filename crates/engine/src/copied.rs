@@ -81,6 +81,21 @@ pub struct Beginning {
     pub form: PieceForm,
     /// The last change that is taken; pieces may go further.
     pub to: Seq,
+    /// Where a folder stands that the restore goes on with; none: it makes the store.
+    pub onto: Option<FolderPosition>,
+}
+
+/// How far the history in a data folder goes, for a restore that goes on with it.
+#[derive(Clone, Debug)]
+pub struct FolderPosition {
+    /// The last change.
+    pub changes: Seq,
+    /// The last entry of the register, but for the mark of an epoch of the folder's own.
+    pub register: u64,
+    /// How far the chains go there.
+    pub chain: StoreChain,
+    /// The epoch that a restore gave the folder, where its mark is the last entry and nothing was written since.
+    pub own_epoch: Option<String>,
 }
 
 /// How the store of a restore ends.

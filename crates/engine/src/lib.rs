@@ -30,10 +30,10 @@ pub use clock::{
 };
 pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
+pub use copied::{Beginning, FolderPosition, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
 pub use embedded::{
-    AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, ImportBatch, Ledger,
-    MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,
+    AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, FolderHistory, ImportBatch,
+    Ledger, MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,
     SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };
 pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};

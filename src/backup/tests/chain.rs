@@ -5,12 +5,12 @@ use std::fs;
 use super::*;
 use certificate::Seq;
 
-fn more(place: &Place, seed: u64) {
+pub(super) fn more(place: &Place, seed: u64) {
     play(&place.engine, &place.now, &Script::new(seed, 30), u64::MAX, u64::MAX);
 }
 
 /// A store with a full archive and two that go on from it.
-fn three() -> (Place, [Archive; 3]) {
+pub(super) fn three() -> (Place, [Archive; 3]) {
     let place = Place::with_history(40);
     let one = place.full("1.tar");
     more(&place, 11);

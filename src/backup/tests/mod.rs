@@ -3,6 +3,7 @@
 mod chain;
 mod damage;
 mod history;
+mod onto;
 mod schedule;
 mod script;
 mod sealed;

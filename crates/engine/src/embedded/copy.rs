@@ -1,17 +1,19 @@
 //! What a backup is made from: one moment, then pieces of the logs up to it while the writer goes on. And what a copied piece must be.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
+use super::folder_history::FolderHistory;
 use super::patients;
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::StoredConsent as ConsentRecord;
 use super::store::copy::{self, CopiedEntry};
 use super::store::patient::record::PatientRecord;
 use super::store::record::VersionRecord;
-use super::store::{ChangeKind, ChangeRow, StoreError, StoreMark};
+use super::store::{ChangeKind, ChangeRow, StoreError, StoreMark, StoreReader};
 use super::store::{list, row};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
-use crate::{EntryLog, PieceForm, StoreChain, StoredList};
+use crate::{EntryLog, FolderPosition, PieceForm, StoreChain, StoredList};
 use certificate::search::row::Row;
 use certificate::{Id, Seq, State, Version, head};
 use fhir::json::{self, Json};
@@ -46,7 +48,9 @@ impl CopyCheck {
             if log == EntryLog::Changes && copied.row.seq > self.to {
                 break;
             }
-            self.order.take(&copied)?;
+            if !self.order.take(&copied)? {
+                continue;
+            }
             let id = copied.row.id;
             match copied.row.what {
                 ChangeKind::Version(number) => {
@@ -90,6 +94,10 @@ pub struct CopyOrder {
     chain: Option<StoreChain>,
     /// It goes on from a copy that was not read: the first entry of a certificate or patient may be any.
     goes_on: bool,
+    /// The last entry of both logs that a data folder has, which is passed over up to there.
+    held: [Seq; 2],
+    /// What passed over entries are compared with.
+    folder: Option<Arc<StoreReader>>,
 }
 
 /// What is known of a certificate.
@@ -115,6 +123,20 @@ impl CopyOrder {
         CopyOrder { last: [seq, Seq(register)], running, chain, goes_on, ..CopyOrder::default() }
     }
 
+    /// A copy that may begin before the end of what a data folder has: entries up to there are passed over.
+    pub(super) fn onto(position: &FolderPosition) -> CopyOrder {
+        let order = CopyOrder::behind(position.changes, position.register, Some(position.chain));
+        CopyOrder { held: order.last, ..order }
+    }
+
+    /// As [`onto`](Self::onto), and each entry that is passed over must be that of the folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn compared_with(history: &FolderHistory) -> Result<CopyOrder, StoreError> {
+        Ok(CopyOrder { folder: Some(history.reader()?), ..CopyOrder::onto(&history.position) })
+    }
+
     /// Number of the last entry of a log.
     pub fn last(&self, log: EntryLog) -> Seq {
         self.last[place_of(log)]
@@ -130,11 +152,20 @@ impl CopyOrder {
         self.lists.values()
     }
 
-    /// Goes on with what the head of the next archive says of the chains.
+    /// Goes on with what the head of the next archive says: it begins behind these entries, which the chains go to.
     ///
     /// # Errors
-    /// It is another history than what was read before.
-    pub fn go_on_with(&mut self, chain: StoreChain) -> Result<(), StoreError> {
+    /// It is another history than what was read before, or than that of the folder.
+    pub fn go_on_with(&mut self, seq: Seq, register: u64, chain: StoreChain) -> Result<(), StoreError> {
+        if let Some(folder) = &self.folder
+            && seq <= self.held[0]
+            && Seq(register) <= self.held[1]
+        {
+            return match folder.chain_at(seq, register)? == Some(chain) {
+                true => Ok(()),
+                false => Err(StoreError::Damaged(format!("the data folder has another history up to change {seq}"))),
+            };
+        }
         match self.chain {
             Some(before) if before != chain => {
                 Err(StoreError::Damaged("it goes on from another history than that of the archives before it".into()))
@@ -146,14 +177,17 @@ impl CopyOrder {
         }
     }
 
-    /// Takes the next entry of its log.
+    /// Takes the next entry of its log; false for one that the folder has.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub(super) fn take(&mut self, copied: &CopiedEntry) -> Result<(), StoreError> {
+    pub(super) fn take(&mut self, copied: &CopiedEntry) -> Result<bool, StoreError> {
         let CopiedEntry { row, record } = copied;
         let (log, seq) = (row.log(), row.seq);
         let (at, name) = (place_of(log), log.name());
+        if seq <= self.held[at] {
+            return self.expect_held(copied).map(|()| false);
+        }
         if seq.0.checked_sub(1) != Some(self.last[at].0) {
             let before = self.last[at];
             return Err(StoreError::Damaged(format!("number {seq} of {name} stands behind number {before}")));
@@ -201,7 +235,21 @@ impl CopyOrder {
             *head = head.followed_by(&row.chained(record));
         }
         (self.last[at], self.running[at]) = (seq, Some(row.running));
-        Ok(())
+        Ok(true)
+    }
+
+    /// An entry that the folder has must be the one that comes.
+    fn expect_held(&self, CopiedEntry { row, record }: &CopiedEntry) -> Result<(), StoreError> {
+        let (Some(folder), log, Seq(number)) = (&self.folder, row.log(), row.seq) else { return Ok(()) };
+        let before = folder.entry_hash(log, number.saturating_sub(1))?;
+        let own = folder.entry_hash(log, number)?;
+        match before.map(|before| before.followed_by(&row.chained(record))) == own {
+            true => Ok(()),
+            false => Err(StoreError::Damaged(format!(
+                "number {number} of {} is another entry in the data folder, which parts from the archives there",
+                log.name()
+            ))),
+        }
     }
 
     fn version(&mut self, row: &ChangeRow, number: Version, is_deleted: bool) -> Result<(), StoreError> {

@@ -95,9 +95,7 @@ impl Ledger<'_> {
     /// # Errors
     /// It cannot be read.
     pub fn chain_at(&self, change: Seq, register: u64) -> Result<Option<StoreChain>, StoreError> {
-        let (origin, changes) = (self.hash(EntryLog::Changes, 0)?, self.hash(EntryLog::Changes, change.0)?);
-        let parts = origin.zip(changes).zip(self.hash(EntryLog::Register, register)?);
-        Ok(parts.map(|((origin, changes), register)| StoreChain { origin, changes, register }))
+        self.0.reading(|reader| reader.chain_at(change, register))
     }
 
     /// Hash of an entry; none where the log has not come so far. Number 0 is where it begins.

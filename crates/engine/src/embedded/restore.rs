@@ -39,13 +39,13 @@ struct RestoreProgress {
 }
 
 impl StoreRestore {
-    /// Makes the store in a folder that holds the mark of a restore and nothing else of a store.
+    /// Makes the store in a folder that holds the mark of a restore and nothing else of a store; or goes on with the one that is there.
     ///
     /// # Errors
     /// The folder cannot be written, or a dictionary cannot be used.
     pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
-        let Beginning { store: uuid, names, origin, dictionaries, form, to } = beginning;
-        // Nothing is to be repaired quickly here: a restore that was cut begins anew.
+        let Beginning { store: uuid, names, origin, dictionaries, form, to, onto } = beginning;
+        // Nothing is to be repaired quickly here: nobody waits for the start behind a restore that was cut.
         let options = store::StoreOptions {
             cache_bytes,
             quick_repair: QuickRepair::Off,
@@ -54,12 +54,18 @@ impl StoreRestore {
             medium: store::StoreMedium::default(),
         };
         let (store, opened) = Store::open_restoring(folder, options)?;
-        if opened.position.seq != Seq(0) {
-            return Err(StoreError::Damaged("there is a store already".into()));
+        if opened.position.seq != onto.as_ref().map_or(Seq(0), |onto| onto.changes) {
+            return Err(StoreError::Damaged("the store there ends elsewhere than it was to be gone on with".into()));
         }
-        let epoch = uuid::Uuid::new_v4().to_string();
+        // Nothing was given out in an epoch behind whose mark nothing was written: it stays, and with it the index. Decision 311.
+        let own = onto.as_ref().and_then(|onto| onto.own_epoch.clone());
+        let epoch = own.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         store.become_copy(&uuid, &epoch, origin, &dictionaries)?;
-        let (position, classes) = (opened.position, Arc::default());
+        if own.is_some() {
+            store.write(|batch| Ok((batch.take_mark_back()?, CommitNeed::Yes)))?;
+        }
+        let next_patient_id = store.reader()?.meta_number("next-patient-id")?.unwrap_or(1);
+        let (position, classes) = (opened.position, Arc::new(Classes::read(&opened.classes)?));
         let progress = RestoreProgress { position, classes, own: i64::MIN, resets: Vec::new() };
         Ok(StoreRestore {
             store,
@@ -67,9 +73,9 @@ impl StoreRestore {
             form,
             epoch,
             progress,
-            order: CopyOrder::behind(Seq(0), 0, None),
+            order: onto.as_ref().map_or_else(|| CopyOrder::behind(Seq(0), 0, None), CopyOrder::onto),
             patients_stamp: i64::MIN,
-            next_patient_id: 1,
+            next_patient_id,
         })
     }
 
@@ -98,7 +104,9 @@ impl StoreRestore {
                         if row.seq > to {
                             break;
                         }
-                        order.take(&copied)?;
+                        if !order.take(&copied)? {
+                            continue;
+                        }
                         let is_imported = derived.change(batch, row, record)?;
                         batch.insert_copied(*row, record)?;
                         batch.keep_time(position, *row)?;
@@ -119,14 +127,19 @@ impl StoreRestore {
                 self.progress = progress;
             }
             EntryLog::Register => {
-                let entries = copied.collect::<Result<Vec<_>, StoreError>>()?;
-                entries.iter().try_for_each(|entry| self.order.take(entry))?;
+                let mut entries = Vec::new();
+                for entry in copied {
+                    let entry = entry?;
+                    if self.order.take(&entry)? {
+                        entries.push(entry);
+                    }
+                }
                 let copied = store.write(|batch| Ok((batch.insert_copied_register(&entries)?, CommitNeed::Yes)))?;
                 let RestoreProgress { position, resets, .. } = &mut self.progress;
                 if copied.goes_back && resets.is_empty() {
                     resets.push(ClockReset { change: position.seq.0, at: position.milliseconds });
                 }
-                self.patients_stamp = copied.last_stamp;
+                self.patients_stamp = self.patients_stamp.max(copied.last_stamp);
                 self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
             }
         }
@@ -158,21 +171,15 @@ impl StoreRestore {
             if let Some(purpose) = purpose {
                 batch.set_purpose(purpose)?;
             }
-            if let Some(head) = &audit_head {
-                batch.set_audit_head(head)?;
-            }
+            batch.set_audit_head(audit_head.as_deref())?;
+            batch.accept_clock(time.as_ref().and_then(|time| time.accepted).unwrap_or(i64::MIN))?;
             let newest = match &time {
-                Some(time) => {
-                    batch.accept_clock(time.accepted.unwrap_or(i64::MIN))?;
-                    time.newest.unwrap_or(i64::MIN)
-                }
+                Some(time) => time.newest.unwrap_or(i64::MIN),
                 // A patient may be from before a reset.
                 None if resets.is_empty() => position.milliseconds.max(self.patients_stamp),
                 None => position.milliseconds,
             };
-            if newest != position.last {
-                batch.remember_latest_stamp(position.seq, newest)?;
-            }
+            batch.remember_latest_stamp(position.seq, newest)?;
             Ok(((), CommitNeed::Yes))
         })?;
         self.store.close();

@@ -271,7 +271,7 @@ impl SteppedWriter {
             }
             Job::AuditHead { head, answer } => {
                 let settled = self.shared.settled();
-                let done = batch.set_audit_head(&head).and_then(|()| batch.set_settled(settled));
+                let done = batch.set_audit_head(Some(&head)).and_then(|()| batch.set_settled(settled));
                 pending.audit_head_moved = true;
                 keep(replies, done, |()| Reply::Done(answer), ())
             }

@@ -221,6 +221,11 @@ impl<'t> Batch<'t> {
         mark::add(self.transaction, mark, milliseconds)
     }
 
+    /// Takes the last mark back, which is the last entry of the register.
+    pub fn take_mark_back(&mut self) -> Result<(), StoreError> {
+        mark::take_back(self.transaction)
+    }
+
     /// Stores copied entries of the register, with everything that is kept beside them.
     pub fn insert_copied_register(&mut self, entries: &[CopiedEntry]) -> Result<patient::CopiedRegister, StoreError> {
         patient::insert_copied(self.transaction, entries)

@@ -215,8 +215,12 @@ impl Batch<'_> {
         u64::try_from(milliseconds).map_or(Ok(()), |settled| self.set_meta_number(SETTLED, settled))
     }
 
-    /// The head of the audit trail, for whoever compares them later.
-    pub fn set_audit_head(&mut self, head: &str) -> Result<(), StoreError> {
+    /// The head of the audit trail, for whoever compares them later; none where it is not known.
+    pub fn set_audit_head(&mut self, head: Option<&str>) -> Result<(), StoreError> {
+        let Some(head) = head else {
+            self.transaction().open_table(META)?.remove(AUDIT_HEAD)?;
+            return Ok(());
+        };
         self.set_meta_text(AUDIT_HEAD, head)
     }
 

@@ -7,7 +7,8 @@ use super::change::{ChangeRow, LOGGED_BYTES, hash_of};
 use super::log::PageGuard;
 use super::tables::table_of;
 use super::{StoreError, StoreReader};
-use crate::chain::{EntryHash, EntryLog};
+use crate::chain::{EntryHash, EntryLog, StoreChain};
+use certificate::Seq;
 
 /// A row of a log where it lies.
 type LoggedRow<'a> = (PageGuard<'a, u64>, PageGuard<'a, &'static [u8; LOGGED_BYTES]>);
@@ -58,6 +59,13 @@ impl StoreReader {
             (_, Some(table)) => Ok(table.get(number)?.map(|row| hash_of(row.value()))),
             (_, None) => Ok(None),
         }
+    }
+
+    /// How far the chains went at an entry of each log; none where the store has not come so far.
+    pub fn chain_at(&self, changes: Seq, register: u64) -> Result<Option<StoreChain>, StoreError> {
+        let origin = self.chain_origin()?;
+        let hashes = self.entry_hash(EntryLog::Changes, changes.0)?.zip(self.entry_hash(EntryLog::Register, register)?);
+        Ok(hashes.map(|(changes, register)| StoreChain { origin, changes, register }))
     }
 
     /// What an entry made, as it lies in the store.

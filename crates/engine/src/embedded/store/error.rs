@@ -73,7 +73,8 @@ impl fmt::Display for StoreError {
             StoreError::Limits(what) => formatter.write_str(what),
             StoreError::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
             StoreError::Restoring => formatter.write_str(
-                "a restore into the data folder was not finished; empty the folder and run the restore again",
+                "a restore into the data folder was not finished; go on with it by `hcert restore --onto`, or empty the folder and run the \
+                 restore again",
             ),
             StoreError::Gone => formatter.write_str(
                 "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",

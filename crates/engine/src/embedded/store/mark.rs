@@ -10,7 +10,7 @@ use redb::TableDefinition;
 use super::log::{ReadTransaction, WriteTransaction};
 use super::record::{EntryDraft, EntryKind, StoredEntry};
 use super::written_log::WrittenLog;
-use super::{ChangeKind, StoreError};
+use super::{ChangeKind, REGISTER, StoreError};
 use crate::{ClockReset, EntryLog};
 use certificate::{Id, Stamp};
 
@@ -72,6 +72,16 @@ pub(super) fn add(transaction: &WriteTransaction, mark: &StoreMark, milliseconds
     marks.insert((id, 1), record.as_slice())?;
     log.push(row, &record);
     log.flush()
+}
+
+/// Takes the last mark back, which is the last entry of the register.
+pub(super) fn take_back(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    let mut register = transaction.open_table(REGISTER)?;
+    let mut marks = transaction.open_table(MARK)?;
+    let entry = register.last()?.map(|(number, _)| number.value());
+    let mark = marks.last()?.map(|(key, _)| key.value());
+    entry.into_iter().try_for_each(|number| register.remove(number))?;
+    mark.into_iter().try_for_each(|key| marks.remove(key))
 }
 
 /// Stores a mark that comes from a copy.

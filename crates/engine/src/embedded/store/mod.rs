@@ -157,9 +157,14 @@ impl Store {
     /// # Errors
     /// As [`open`](Store::open); `Io` where there is none.
     pub fn look(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
-        if is_restoring(folder)? {
-            return Err(StoreError::Restoring);
+        match is_restoring(folder)? {
+            false => Store::look_restoring(folder, options),
+            true => Err(StoreError::Restoring),
         }
+    }
+
+    /// As [`look`](Store::look), for the restore itself.
+    pub fn look_restoring(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, true)?;
         let database = options.open(&path, OpenMode::Look)?;
