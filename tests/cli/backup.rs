@@ -93,6 +93,52 @@ fn a_backup_taken_while_the_server_is_written_to_is_a_server_again_elsewhere() {
 }
 
 #[test]
+fn a_standby_follows_by_the_archives_that_came_since_and_answers_as_the_first_server() {
+    let place = Place::new();
+    let corpus = place.corpus(300, 6);
+    let all = lines(&corpus);
+    let server = Process::start(&place.path("data"));
+    fs::create_dir(place.path("archives")).unwrap();
+    let onto = |flags: &[&str]| place.run(&[&["restore", "--onto", "archives", "--data", "standby"], flags].concat());
+    let parts: Vec<Vec<u8>> = all.chunks(all.len() / 4 + 1).map(<[&[u8]]>::concat).collect();
+    for (number, part) in parts[..3].iter().enumerate() {
+        place.run_with(&["import", "-", "--data", "data"], part).expect(0);
+        let kind: &[&str] = if number == 0 { &[] } else { &["--incremental"] };
+        let taken = json(place.run(&[&["backup", "archives", "--json"], &DATA[..], kind].concat()).expect(0).text());
+        match number {
+            0 => drop(place.run(&["restore", "archives", "--data", "standby"]).expect(0)),
+            _ => {
+                let told = onto(&["--json"]);
+                let told = json(told.expect(0).text());
+                assert_eq!((&told["archives"], &told["until"]), (&1.into(), &taken["until"]));
+            }
+        }
+        place.run(&["verify", "--data", "standby"]).expect(0);
+        place.run(&["audit", "verify", "--data", "standby"]).expect(0);
+    }
+    let again = onto(&[]);
+    assert!(again.expect(0).text().contains("nothing was changed"), "{}", again.text());
+    onto(&["--to", "3"]).expect(1).says("it has come further");
+    onto(&["--check"]).expect(2);
+    place.run(&["restore", "--onto", "archives", "--data", "data"]).expect(1).says("in use");
+    let (before, exported) = (seen(&server), place.export());
+    assert_eq!(server.stop().code(), Some(0));
+    let last =
+        json(place.run(&[&["backup", "archives", "--incremental", "--json"], &DATA[..]].concat()).expect(0).text());
+    assert_eq!(last["after"], last["until"]);
+    let standby = Process::start(&place.path("standby"));
+    assert!(seen(&standby) == before);
+    assert_eq!(standby.stop().code(), Some(0));
+    assert!(place.run(&["export", "--data", "standby"]).out == exported);
+    place.run(&["audit", "verify", "--data", "standby"]).expect(0);
+    // What it tells of its callers is in no archive.
+    place.run_with(&["import", "-", "--data", "data"], &parts[3]).expect(0);
+    place.run(&[&["backup", "archives", "--incremental"], &DATA[..]].concat()).expect(0);
+    onto(&[]).expect(1).says("it was used since it was restored");
+    assert!(place.run(&["export", "--data", "standby"]).out == exported);
+}
+
+#[test]
 fn an_archive_of_a_folder_at_rest_is_a_tar_file_with_its_digest() {
     let place = Place::new();
     let corpus = place.corpus(60, 4);

@@ -45,6 +45,7 @@ const ROWS: &[Row] = &[
     row("log level",          "--data served",                                        true,   false),
     row("backup",             "NEW --data data",                                      true,   true),
     row("restore",            "full.tar --data NEW",                                  true,   true),
+    row("restore",            "--onto full.tar --data restored",                      true,   false),
     row("patients import",    "patients.ndjson --data NEW",                           false,  true),
     row("patients list",      "--data data",                                          true,   false),
     row("terminology load",   "lists.json --data data",                               true,   false),
@@ -87,6 +88,7 @@ impl Prepared {
         place.run(&["import", "corpus.ndjson", "--data", "data"]).expect(0);
         place.run(&["patients", "import", "patients.ndjson", "--data", "data"]).expect(0);
         place.run(&["backup", "full.tar", "--data", "data"]).expect(0);
+        place.run(&["restore", "full.tar", "--data", "restored"]).expect(0);
         let server = Process::start_with(&place.path("served"), |command| {
             command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         });
@@ -338,6 +340,8 @@ fn missing_and_wrong_files_and_folders_are_named() {
         ("restore", "file --data NEW", &["file"]),
         ("restore", "full.tar --data data", &["data"]),
         ("restore", "folder --data NEW", &["folder"]),
+        ("restore", "--onto full.tar --data NEW", &["there is no data folder"]),
+        ("restore", "--onto none.tar --data restored", &["none.tar"]),
     ] {
         said(command, arguments, 1, words);
     }

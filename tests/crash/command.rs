@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use crate::book::Book;
 use crate::process::{Process, hcert, wait};
@@ -54,6 +55,51 @@ fn a_server_killed_under_a_backup_keeps_everything_and_leaves_no_archive_that_is
     let other = folder.path().join("other");
     assert_eq!(wait(&mut command(&["restore", whole.to_str().unwrap()], &other)).code(), Some(0));
     assert!(is_same(&file, &export(&other)), "from the archive too");
+}
+
+#[test]
+fn a_restore_onto_a_folder_that_is_killed_leaves_the_folder_as_it_was_or_is_gone_on_with() {
+    let mut random = random("killed under a restore onto a folder");
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let ends = |arguments: &[&str], data: &Path| wait(&mut command(arguments, data)).code();
+    let file = corpus(folder.path(), 4_000, 17);
+    let lines = fs::read_to_string(&file).unwrap();
+    let half = lines.match_indices('\n').nth(2_000).unwrap().0 + 1;
+    let first = folder.path().join("first.ndjson");
+    fs::write(&first, &lines[..half]).unwrap();
+    assert_eq!(wait(&mut import(&data, &first)).code(), Some(0), "{}", said(&data));
+    assert_eq!(ends(&["backup", &name("full.tar")], &data), Some(0));
+    assert_eq!(wait(&mut import(&data, &file)).code(), Some(0), "{}", said(&data));
+    assert_eq!(ends(&["backup", &name("more.tar"), "--after", &name("full.tar")], &data), Some(0));
+    let onto = name("more.tar");
+    let onto = ["restore", "--onto", &onto];
+    let (mut as_before, mut marked) = (0, 0);
+    for round in 0..4 {
+        let standby = folder.path().join(format!("standby-{round}"));
+        assert_eq!(ends(&["restore", &name("full.tar")], &standby), Some(0));
+        for _ in 0..4 {
+            let mark = standby.join("restoring");
+            let mut restore = command(&onto, &standby);
+            while !mark.exists() && restore.try_wait().unwrap().is_none() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(random.milliseconds(0, 300));
+            restore.kill().unwrap();
+            wait(&mut restore);
+            let is_marked = mark.exists();
+            // The index may still be behind, which is no damage.
+            assert_eq!(ends(&["verify"], &standby), Some(i32::from(is_marked)), "in round {round}");
+            *(if is_marked { &mut marked } else { &mut as_before }) += 1;
+        }
+        assert_eq!(ends(&onto, &standby), Some(0), "in round {round}");
+        for check in [&["verify"][..], &["audit", "verify"]] {
+            assert_eq!(ends(check, &standby), Some(0), "in round {round}");
+        }
+        assert!(is_same(&file, &export(&standby)), "in round {round}");
+    }
+    println!("{marked} kills left a mark, {as_before} none");
 }
 
 #[test]
