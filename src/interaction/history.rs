@@ -1,14 +1,12 @@
 //! FHIR `history`: of one certificate and of all. Contract 4.1.
 
-use std::sync::Arc;
-
 use super::context::{RequestContext, Subset};
 use super::page::{BundlePage, PageKind};
 use super::service::{Service, unreadable};
 use super::{Answer, Instance};
 use crate::access::rights::May;
 use certificate::Id;
-use certificate::search::filter::Filter;
+use certificate::search::hidden::HiddenCertificates;
 use certificate::search::history::HistoryParameters;
 use engine::{HistoryPage, HistoryQuery};
 use fhir::outcome::Outcome;
@@ -35,7 +33,7 @@ impl Service {
     pub(super) async fn history_type(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
-        let page = match question.is_long() {
+        let page = match self.engine.is_long(&question) {
             true => {
                 let engine = self.engine.clone();
                 self.long(move || engine.history(&question)).await?
@@ -61,11 +59,9 @@ fn shown(history: &HistoryParameters, address: &str, page: HistoryPage) -> Bundl
     }
 }
 
-/// Certificates that are not the caller's to see; nothing where all are. Only who may see certificates in every state has a history, so
-/// consent alone can hide them.
-fn hidden(context: &RequestContext) -> Option<Arc<Filter>> {
-    let held = context.held.as_ref()?;
-    Some(Arc::new(Filter::Not(Box::new(held.scope(May::History).filter()))))
+/// Certificates that are not the caller's to see; nothing where all are.
+fn hidden(context: &RequestContext) -> Option<HiddenCertificates> {
+    Some(context.held.as_ref()?.rights.hidden(May::History)).filter(|hidden| !hidden.is_none())
 }
 
 fn question(id: Option<Id>, history: &HistoryParameters, context: &RequestContext) -> HistoryQuery {

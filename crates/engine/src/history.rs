@@ -1,9 +1,7 @@
 //! Questions about versions: of one certificate, or of all of them.
 
-use std::sync::Arc;
-
 use certificate::search::Hit;
-use certificate::search::filter::Filter;
+use certificate::search::hidden::HiddenCertificates;
 use certificate::{Id, Seq};
 use fhir::date_time::Span;
 
@@ -20,9 +18,9 @@ pub struct HistoryQuery {
     pub page: u64,
     /// Entries of a page; 0 asks for the total only.
     pub count: u32,
-    /// In the history of all: certificates that are closed to someone and whose newest row, with its consent, meets this are left out,
-    /// with all their versions. Whoever asks for one certificate is judged before.
-    pub hidden: Option<Arc<Filter>>,
+    /// In the history of all: certificates that are left out with all their versions, judged by the newest row and the consent that holds.
+    /// Whoever asks for one certificate is judged before.
+    pub hidden: Option<HiddenCertificates>,
 }
 
 /// One page, newest first, with the exact total; both of the moment `at`.
@@ -34,12 +32,4 @@ pub struct HistoryPage {
     pub hits: Vec<Hit>,
     /// The last change that the page takes into account; 0 in an empty store.
     pub at: Seq,
-}
-
-impl HistoryQuery {
-    /// Whether it looks at more changes than those of its page: one for a moment of the past at every change up to it, one of a caller from
-    /// whom certificates may be hidden at each of these.
-    pub fn is_long(&self) -> bool {
-        self.id.is_none() && (self.at.is_some() || self.hidden.is_some())
-    }
 }

@@ -3,13 +3,14 @@
 use super::permissions::{CertificateView, Grant, May, RowRestriction};
 use super::{Own, Rights};
 use crate::config::ChangeBy;
-use certificate::Id;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
+use certificate::search::hidden::HiddenCertificates;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
 use certificate::search::term::{Term, TermForm};
 use certificate::search::value::SearchToken;
+use certificate::{Consent, Id, Openness};
 
 /// Which certificates are reached, and how much of each is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +90,19 @@ impl Rights {
             .any(|grant| grant.rows == RowRestriction::default() || self.rows(what, grant, own).matches(Id::FIRST, row))
     }
 
+    /// The closed certificates that no permission for something reaches. Only for permissions without rows, as those for histories are:
+    /// consent and the author alone decide.
+    pub fn hidden(&self, what: May) -> HiddenCertificates {
+        let hides = |consent: Consent, is_own: bool| {
+            self.granting(what).all(|grant| {
+                let as_doctor = grant.bound_as_doctor && consent.doctor == Openness::Closed && !is_own;
+                as_doctor || grant.bound_as_representative && consent.representative == Openness::Closed
+            })
+        };
+        let consents = |is_own| Consent::ALL.into_iter().filter(|consent| hides(*consent, is_own)).collect();
+        HiddenCertificates { of_others: consents(false), own: consents(true), hand: self.own_hand_term() }
+    }
+
     /// By whose hand a certificate must be that the caller changes; nothing where by anybody's. Contract 7.7.
     fn authors(&self) -> Option<Filter> {
         match self.change_by {
@@ -103,8 +117,12 @@ impl Rights {
     }
 
     fn own_hand(&self) -> Filter {
+        Filter::Term(self.own_hand_term())
+    }
+
+    fn own_hand_term(&self) -> Term {
         let address = ["Practitioner/", &self.identity.person].concat();
-        Filter::Term(Term::new(Field::AuthorPractitioner, TermForm::Code, &address))
+        Term::new(Field::AuthorPractitioner, TermForm::Code, &address)
     }
 
     /// What a permission for some categories leaves to another one by which less is shown of a category: a certificate that has both is not

@@ -171,6 +171,29 @@ fn every_role_sees_what_the_table_says_and_nothing_else() {
     }
 }
 
+/// Histories leave out what is hidden, so that is the complement of what is reached.
+#[test]
+fn what_is_hidden_is_what_the_rows_of_histories_do_not_reach() {
+    let roles = [&["doctor"][..], &["reader"], &["agent"], &["doctor", "agent"], &["doctor", "reader"], &["twice"]];
+    let permission = r#"{"name":"p","given-to":["all"],"may":["history"]}"#;
+    let groups = r#""groups":{"all":["doctor","reader","agent","twice"]}"#;
+    let consent = r#""consent":{"doctor":["doctor","twice"],"representative":["agent","twice"]}"#;
+    let permissions =
+        Permissions::read(&format!(r#"{{{groups},{consent},"permissions":[{permission}]}}"#), &Names::default());
+    let permissions = permissions.unwrap();
+    for roles in roles {
+        let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
+        let rights = permissions.rights(Arc::new(Identity { person: ME.into(), roles, ..Identity::default() }));
+        let hidden = rights.hidden(May::History);
+        let reached = rights.scope(May::History, &own()).filter();
+        for sample in samples() {
+            let row = row(&sample);
+            let consents = if row.has(&hidden.hand) { &hidden.own } else { &hidden.of_others };
+            assert_eq!(consents.contains(&sample.consent), !reached.matches(ID, &row), "{rights:?} {sample:?}");
+        }
+    }
+}
+
 #[test]
 fn every_role_may_do_what_the_table_says_and_nothing_else() {
     for line in TABLE {

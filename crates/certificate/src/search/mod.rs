@@ -7,6 +7,7 @@ pub mod collation;
 pub mod condition;
 pub mod extract;
 pub mod filter;
+pub mod hidden;
 pub mod history;
 pub mod issue;
 pub mod limits;

@@ -4,15 +4,18 @@ use std::collections::HashSet;
 
 use super::Engine;
 use super::store::record::VersionRecord;
-use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
+use super::store::version_keys::HiddenVersions;
+use super::store::{ChangeRow, StoreError, StoreReader};
 use crate::{HistoryPage, HistoryQuery};
 use certificate::search::Hit;
-use certificate::search::filter::Filter;
 use certificate::{Id, Seq, Version};
 use fhir::date_time::Span;
 
 /// Changes looked at in one read, so that no read transaction grows old.
 const CHUNK_ROWS: usize = 4_096;
+
+/// Of an empty store.
+const EMPTY: HistoryPage = HistoryPage { total: 0, hits: Vec::new(), at: Seq(0) };
 
 impl Engine {
     /// A page of versions, newest first. None when the id was never assigned.
@@ -21,6 +24,13 @@ impl Engine {
             Some(id) => self.history_of_one(id, query),
             None => self.history_of_all(query).map(Some),
         }
+    }
+
+    /// Whether a history looks at more changes than those of its page: one for a moment of the past at every change up to it. Where
+    /// certificates are hidden, the first one looks at all closed ones, and a later one at every change since the one before.
+    pub fn is_long(&self, query: &HistoryQuery) -> bool {
+        let follows = query.hidden.is_some() && !self.shared.has_closed_versions();
+        query.id.is_none() && (query.at.is_some() || follows)
     }
 
     fn history_of_one(&self, id: Id, query: &HistoryQuery) -> Result<Option<HistoryPage>, StoreError> {
@@ -61,44 +71,29 @@ impl Engine {
     }
 
     fn history_of_all(&self, query: &HistoryQuery) -> Result<HistoryPage, StoreError> {
-        let reader = self.shared.store.reader()?;
-        let Some(last) = reader.last_change()? else {
-            return Ok(HistoryPage { total: 0, hits: Vec::new(), at: Seq(0) });
-        };
-        let hidden = match &query.hidden {
-            Some(hidden) => self.hidden(&reader, hidden)?,
-            None => HashSet::new(),
-        };
-        if query.at.is_some() {
-            return self.history_at(query, last, &hidden);
-        }
-        let gone = Gone::of(&reader, &hidden)?;
-        let (total, hits) = match reader.is_unordered()? {
-            true => by_time(&reader, query, last, &gone)?,
-            false => by_seq(&reader, query, last, &gone)?,
-        };
-        Ok(HistoryPage { total, hits, at: last.seq })
-    }
-
-    /// Certificates that are closed to someone and whose newest row meets a filter.
-    fn hidden(&self, reader: &StoreReader, filter: &Filter) -> Result<HashSet<Id>, StoreError> {
-        let mut hidden = HashSet::new();
-        for (id, _) in reader.closed()? {
-            let row = self.shared.read(reader, id, None, |entry| entry.standing())?.and_then(|standing| standing.row);
-            if row.is_some_and(|row| filter.matches(id, &row)) {
-                hidden.insert(id);
+        match (&query.hidden, query.at) {
+            (None, None) => page(&*self.shared.store.reader()?, query, &HiddenVersions::default()),
+            (None, Some(_)) => self.history_at(query, self.shared.store.reader()?.last_change()?, &HashSet::new()),
+            (Some(hidden), None) => {
+                self.shared.closed_versions(|reader, closed| page(reader, query, &closed.hidden(hidden)))
+            }
+            (Some(hidden), Some(_)) => {
+                let (last, hidden) = self.shared.closed_versions(|reader, closed| {
+                    Ok((reader.last_change()?, closed.hidden(hidden).iter().map(|(_, seq)| Seq(seq)).collect()))
+                })?;
+                self.history_at(query, last, &hidden)
             }
         }
-        Ok(hidden)
     }
 
     /// What was current at a moment: every change up to then is asked whether it was replaced before.
     fn history_at(
         &self,
         query: &HistoryQuery,
-        last: ChangeRow,
-        hidden: &HashSet<Id>,
+        last: Option<ChangeRow>,
+        hidden: &HashSet<Seq>,
     ) -> Result<HistoryPage, StoreError> {
+        let Some(last) = last else { return Ok(EMPTY) };
         let skip = skip(query);
         let mut total = 0;
         let mut shown = Vec::new();
@@ -109,7 +104,7 @@ impl Engine {
             if changes.is_empty() {
                 break;
             }
-            for change in changes.into_iter().filter(|change| change.seq <= last.seq && !hidden.contains(&change.id)) {
+            for change in changes.into_iter().filter(|change| change.seq <= last.seq && !hidden.contains(&change.seq)) {
                 let Some(version) = change.version() else { continue };
                 // What came after `last` is not part of the moment that is told.
                 let next = reader.version(change.id, version.next(), made)?.transpose()?;
@@ -123,34 +118,6 @@ impl Engine {
             }
         }
         Ok(HistoryPage { total, hits: shown, at: last.seq })
-    }
-}
-
-/// Versions that are left out, newest first by their changes.
-struct Gone(Vec<ChangeRow>);
-
-impl Gone {
-    /// All versions of some certificates.
-    fn of(reader: &StoreReader, hidden: &HashSet<Id>) -> Result<Gone, StoreError> {
-        let mut seqs = Vec::new();
-        for id in hidden {
-            reader.versions(*id, |_, bytes| {
-                seqs.push(VersionRecord::read(bytes).map(|record| record.seq));
-                true
-            })?;
-        }
-        let mut gone = seqs.into_iter().map(|seq| change(reader, seq?)).collect::<Result<Vec<_>, _>>()?;
-        gone.sort_unstable_by_key(|change| std::cmp::Reverse(change.seq));
-        Ok(Gone(gone))
-    }
-
-    fn has(&self, seq: Seq) -> bool {
-        self.0.binary_search_by(|change| seq.cmp(&change.seq)).is_ok()
-    }
-
-    /// How many of them were made at or after a moment.
-    fn since(&self, since: i64) -> u64 {
-        self.0.iter().filter(|change| change.milliseconds >= since).count() as u64
     }
 }
 
@@ -210,101 +177,101 @@ fn fits(query: &HistoryQuery, made: i64, replaced: Option<i64>) -> bool {
     since && query.at.is_none_or(current_then)
 }
 
+/// A page of all versions but the hidden ones.
+fn page(reader: &StoreReader, query: &HistoryQuery, hidden: &HiddenVersions) -> Result<HistoryPage, StoreError> {
+    let Some(last) = reader.last_change()? else { return Ok(EMPTY) };
+    let (total, hits) = match reader.is_unordered()? {
+        true => by_time(reader, query, last, hidden)?,
+        false => by_seq(reader, query, last, hidden)?,
+    };
+    Ok(HistoryPage { total, hits, at: last.seq })
+}
+
 /// Times rise with the changes, so both ends are found by halving.
 fn by_seq(
     reader: &StoreReader,
     query: &HistoryQuery,
     last: ChangeRow,
-    gone: &Gone,
+    hidden: &HiddenVersions,
 ) -> Result<(u64, Vec<Hit>), StoreError> {
+    // Versions up to and with a change that are shown.
+    let shown = |change: &ChangeRow| change.running - hidden.before((change.milliseconds, change.seq.0 + 1));
     let before = match query.since {
-        Some(since) => last_where(reader, last.seq, |change| change.milliseconds < since)?,
-        None => None,
+        Some(since) => match last_where(reader, 0, last.seq.0, |change| change.milliseconds < since)? {
+            0 => 0,
+            seq => shown(&change(reader, Seq(seq))?),
+        },
+        None => 0,
     };
-    let all = last.running - before.map_or(0, |change| change.running);
-    let total = all - gone.since(query.since.unwrap_or(i64::MIN));
+    let total = shown(&last) - before;
     let skip = skip(query);
     if skip >= total || query.count == 0 {
         return Ok((total, Vec::new()));
     }
-    // Counted as if nothing were left out, each version that is left out behind the place moves it on by one.
-    let mut wanted = last.running - skip;
-    for left_out in &gone.0 {
-        if left_out.running < wanted {
-            break;
-        }
-        wanted -= 1;
-    }
-    let shown = usize::try_from((total - skip).min(u64::from(query.count))).unwrap_or(usize::MAX);
-    let mut hits = Vec::with_capacity(shown.min(CHUNK_ROWS));
-    let mut seq = nth_version(reader, last.seq, wanted)?;
-    while hits.len() < shown && seq.0 > 0 {
-        let change = change(reader, seq)?;
-        seq = match change.what {
-            ChangeKind::Version(version) => {
-                if !gone.has(seq) {
-                    hits.push(Hit { id: change.id, version });
-                }
-                Seq(seq.0 - 1)
+    let count = usize::try_from((total - skip).min(u64::from(query.count))).unwrap_or(usize::MAX);
+    let mut hits = Vec::with_capacity(count.min(CHUNK_ROWS));
+    let mut wanted = shown(&last) - skip;
+    let mut seq = last_where(reader, 0, last.seq.0, |change| shown(change) < wanted)? + 1;
+    while hits.len() < count {
+        let change = change(reader, Seq(seq))?;
+        match change.version() {
+            Some(version) if !hidden.has((change.milliseconds, seq)) => {
+                hits.push(Hit { id: change.id, version });
+                (seq, wanted) = (seq - 1, wanted - 1);
             }
-            // However many changes of consent follow each other, they are passed in one jump.
-            _ => nth_version(reader, seq, change.running)?,
-        };
+            // However many changes of consent and hidden versions follow each other, they are passed in one jump.
+            _ => seq = last_near(reader, seq - 1, |change| shown(change) < wanted)? + 1,
+        }
     }
     Ok((total, hits))
 }
 
-/// The change that made the how-manieth version of the store; 0 for none.
-fn nth_version(reader: &StoreReader, last: Seq, running: u64) -> Result<Seq, StoreError> {
-    if running == 0 {
-        return Ok(Seq(0));
-    }
-    Ok(last_where(reader, last, |change| change.running < running)?.map_or(Seq(0), |change| change.seq).next())
-}
-
-/// The last change for which something holds that holds for a beginning of all changes.
+/// The last change up to `high` for which something holds that holds for a beginning of all changes; `low` where that is the last one that
+/// it is known to hold for, or 0.
 fn last_where(
     reader: &StoreReader,
-    last: Seq,
+    mut low: u64,
+    mut high: u64,
     holds: impl Fn(&ChangeRow) -> bool,
-) -> Result<Option<ChangeRow>, StoreError> {
-    let (mut low, mut high) = (0, last.0);
-    let mut found = None;
+) -> Result<u64, StoreError> {
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        let change = change(reader, Seq(middle))?;
-        if holds(&change) {
+        if holds(&change(reader, Seq(middle))?) {
             low = middle;
-            found = Some(change);
         } else {
             high = middle - 1;
         }
     }
-    Ok(found)
+    Ok(low)
+}
+
+/// The same from 0 on, in doubled steps back first: few reads where it is near.
+fn last_near(reader: &StoreReader, mut high: u64, holds: impl Fn(&ChangeRow) -> bool) -> Result<u64, StoreError> {
+    let mut step = 1;
+    while step <= high {
+        let low = high - step + 1;
+        if holds(&change(reader, Seq(low))?) {
+            return last_where(reader, low, high, holds);
+        }
+        (high, step) = (low - 1, step * 2);
+    }
+    last_where(reader, 0, high, holds)
 }
 
 fn by_time(
     reader: &StoreReader,
     query: &HistoryQuery,
     last: ChangeRow,
-    gone: &Gone,
+    hidden: &HiddenVersions,
 ) -> Result<(u64, Vec<Hit>), StoreError> {
     let since = query.since.unwrap_or(i64::MIN);
     let all = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
-    let total = all - gone.since(since);
-    // What is left out is passed one by one, with what stands between.
-    let (passed, mut skip) = if gone.0.is_empty() { (skip(query), 0) } else { (0, skip(query)) };
+    let total = all - hidden.since(since);
+    let skip = skip(query);
     let mut seqs = Vec::new();
-    if query.count > 0 && passed + skip < total {
-        reader.changes_by_time(since, passed, |seq| {
-            if gone.has(seq) {
-                return true;
-            }
-            if skip > 0 {
-                skip -= 1;
-            } else {
-                seqs.push(seq);
-            }
+    if query.count > 0 && skip < total {
+        reader.changes_by_time(since, skip, hidden, |seq| {
+            seqs.push(seq);
             seqs.len() < query.count as usize
         })?;
     }

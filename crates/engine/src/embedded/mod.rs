@@ -3,6 +3,7 @@
 mod append;
 mod beside;
 mod classes;
+mod closed_versions;
 mod committed;
 mod compact;
 mod consent;
@@ -196,6 +197,7 @@ impl Engine {
             overlay_rows: AtomicUsize::new(0),
             queued: AtomicUsize::new(0),
             links,
+            closed: RwLock::default(),
             bell: indexer::Bell::default(),
             reindexing: Mutex::default(),
         }))

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::classes::Classes;
+use super::closed_versions::ClosedVersions;
 use super::counters::Counters;
 use super::known_time::KnownTime;
 use super::links::PatientLinks;
@@ -55,6 +56,8 @@ pub(super) struct EngineShared {
     pub queued: AtomicUsize,
     /// Which patients are tied to which.
     pub links: RwLock<PatientLinks>,
+    /// Versions of closed certificates; none before a history asks for them, and after the store was opened again.
+    pub closed: RwLock<Option<ClosedVersions>>,
     pub bell: indexer::Bell,
     /// Held by whoever builds the index beside.
     pub reindexing: Mutex<()>,

@@ -363,6 +363,7 @@ impl SteppedWriter {
     /// Opens the store again, and takes in what a batch that failed has stored after all.
     pub(super) fn try_reopen(&mut self) -> Result<(), StoreError> {
         let stands = self.shared.store.reopen()?;
+        self.shared.forget_closed();
         self.shared.read_links()?;
         let position = stands.position;
         self.shared.catch_up(stands)?;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::change::ChangeRow;
 use super::hour_count::{HOUR_MS, HOURS, HourCounts, TIME_COUNT, fill_counts, hour_of, passed};
 use super::tables::{META, TIME};
+use super::version_keys::HiddenVersions;
 use super::{Batch, StoreError, StoreReader};
 use certificate::Seq;
 
@@ -44,22 +45,41 @@ impl StoreReader {
         rows.map(|row| row.map(|(key, _)| key.value())).collect()
     }
 
-    /// Walks the versions made from `since` on, newest first by time, behind the first `skip` of them, until `each` says stop. For stores
-    /// with imports out of the order of their times.
-    pub fn changes_by_time(&self, since: i64, skip: u64, mut each: impl FnMut(Seq) -> bool) -> Result<(), StoreError> {
-        let (until, mut skip) = self.hour_behind(skip)?;
+    /// Walks the versions made from `since` on, newest first by time, but for the hidden ones, and behind the first `skip` of the others,
+    /// until `each` says stop. For stores with imports out of the order of their times. Only within an hour are versions passed one by one.
+    pub fn changes_by_time(
+        &self,
+        since: i64,
+        skip: u64,
+        hidden: &HiddenVersions,
+        mut each: impl FnMut(Seq) -> bool,
+    ) -> Result<(), StoreError> {
         let times = self.transaction.open_table(TIME)?;
-        let rows = (since, 0)..(until, 0);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        for row in times.range(rows)?.rev() {
-            let seq = Seq(row?.0.value().1);
-            if skip > 0 {
-                skip -= 1;
-            } else if !each(seq) {
+        let (mut skip, mut before) = (skip, i64::MAX);
+        'hours: while let Some(mut shown) = self.hour_behind(before, &mut skip, hidden)? {
+            let end = (shown + 1).saturating_mul(HOUR_MS);
+            if end <= since {
                 break;
             }
+            for row in times.range((since, 0)..(end, 0))?.rev() {
+                let key = row?.0.value();
+                if !hidden.has(key) {
+                    if skip > 0 {
+                        skip -= 1;
+                    } else if !each(Seq(key.1)) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                let [(_, hour), _] = hour_of(key.0);
+                // Hours that have hidden versions only are jumped over.
+                if hour < shown && self.hour_behind(hour + 1, &mut 0, hidden)? != Some(hour) {
+                    before = hour;
+                    continue 'hours;
+                }
+                shown = hour;
+            }
+            break;
         }
         Ok(())
     }
@@ -81,15 +101,16 @@ impl StoreReader {
         Ok(versions + sum(0, hour + 1..(many + 1) * HOURS)? + sum(1, many + 1..i64::MAX)?)
     }
 
-    /// The time behind the hour in which the version stands that has so many newer ones, and how many of these the hour itself has.
-    fn hour_behind(&self, newer: u64) -> Result<(i64, u64), StoreError> {
+    /// The hour before another one in which the version stands that has `newer` shown ones between; `newer` is how many of these the hour
+    /// itself has then. None where there are not so many.
+    fn hour_behind(&self, before: i64, newer: &mut u64, hidden: &HiddenVersions) -> Result<Option<i64>, StoreError> {
         let counts = self.transaction.open_table(TIME_COUNT)?;
-        let mut newer = newer;
-        // Without so many versions there is none, whichever hour is looked at.
-        let Some(many) = passed(&counts, 1, i64::MIN..i64::MAX, &mut newer)? else { return Ok((i64::MIN, 0)) };
-        let hours = many * HOURS..(many + 1) * HOURS;
-        let Some(hour) = passed(&counts, 0, hours, &mut newer)? else { return Ok((i64::MIN, 0)) };
-        Ok(((hour + 1).saturating_mul(HOUR_MS), newer))
+        let many = before.div_euclid(HOURS);
+        if let Some(hour) = passed(&counts, 0, many * HOURS..before, newer, hidden)? {
+            return Ok(Some(hour));
+        }
+        let Some(many) = passed(&counts, 1, i64::MIN..many, newer, hidden)? else { return Ok(None) };
+        passed(&counts, 0, many * HOURS..(many + 1) * HOURS, newer, hidden)
     }
 
     /// The numbers of versions by the hour.

@@ -8,6 +8,7 @@ use redb::TableDefinition;
 use super::StoreError;
 use super::log::{ReadOnlyTable, WriteTransaction};
 use super::tables::TIME;
+use super::version_keys::HiddenVersions;
 
 /// Versions of an hour (step 0), or of 1 024 hours (step 1): step and number of the hour, or of the first of them by 1 024, since 1970.
 pub const TIME_COUNT: TableDefinition<(u8, i64), u64> = TableDefinition::new("time_count");
@@ -58,19 +59,28 @@ pub(super) fn fill_counts(transaction: &WriteTransaction) -> Result<(), StoreErr
     counts.store(transaction)
 }
 
-/// Passes counts from the newest back while they have no more versions than are to be passed; the key of the one that has more.
+/// Passes counts from the newest back while they have no more versions than are to be passed; the key of the one that has more. What is
+/// hidden does not count.
 pub(super) fn passed(
     counts: &ReadOnlyTable<(u8, i64), u64>,
     step: u8,
     keys: Range<i64>,
     newer: &mut u64,
+    hidden: &HiddenVersions,
 ) -> Result<Option<i64>, StoreError> {
     for row in counts.range((step, keys.start)..(step, keys.end))?.rev() {
         let (key, versions) = row?;
-        match newer.checked_sub(versions.value()) {
+        let (_, key) = key.value();
+        match newer.checked_sub(versions.value().saturating_sub(hidden.within(times_of(step, key)))) {
             Some(left) => *newer = left,
-            None => return Ok(Some(key.value().1)),
+            None => return Ok(Some(key)),
         }
     }
     Ok(None)
+}
+
+/// The times that are counted together under a key.
+fn times_of(step: u8, key: i64) -> Range<i64> {
+    let length = if step == 0 { HOUR_MS } else { HOURS * HOUR_MS };
+    key.saturating_mul(length)..(key + 1).saturating_mul(length)
 }

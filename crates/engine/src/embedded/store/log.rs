@@ -36,6 +36,8 @@ use redb::{
 use super::error::{FILE, StoreError};
 use super::journal::StoreJournal;
 use super::tables::META;
+#[cfg(test)]
+pub use guarded::CALLS;
 pub(super) use guarded::{GuardedDrop, guarded};
 use memory::MemoryLog;
 use redo::RedoNotes;

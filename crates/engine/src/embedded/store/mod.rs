@@ -46,6 +46,7 @@ mod tables;
 #[cfg(test)]
 pub mod tampered;
 mod time;
+pub mod version_keys;
 mod whole;
 mod written_log;
 
@@ -68,6 +69,8 @@ use error::io;
 use folder_lock::FolderLock;
 pub use holder::FolderHolder;
 use holder::Holding;
+#[cfg(test)]
+pub use log::CALLS;
 use log::Log;
 pub use log::Measured;
 pub use log::memory::MemoryLog;

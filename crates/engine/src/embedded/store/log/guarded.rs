@@ -8,8 +8,16 @@ use std::ops::{Deref, DerefMut};
 use super::super::StoreError;
 use crate::embedded::panics::caught;
 
+#[cfg(test)]
+thread_local! {
+    /// Calls that this thread made. To read a row is one.
+    pub static CALLS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// The result of a call that reads pages, `what` names whose; a panic is damage.
 pub(in super::super) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    #[cfg(test)]
+    CALLS.set(CALLS.get() + 1);
     caught(call).unwrap_or_else(|| Err(StoreError::Damaged(format!("a page of {what} cannot be read"))))
 }
 
