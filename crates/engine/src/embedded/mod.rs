@@ -3,6 +3,7 @@
 mod append;
 mod beside;
 mod classes;
+mod closed_certificates;
 mod closed_versions;
 mod committed;
 mod compact;
