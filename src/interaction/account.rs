@@ -157,7 +157,7 @@ fn entity(hit: Hit) -> Entity {
 }
 
 /// Ids of the patients in an answer of the registry: a Patient, or a Bundle of them.
-fn patients(body: &[u8]) -> Vec<String> {
+pub(super) fn patients(body: &[u8]) -> Vec<String> {
     if body.is_empty() {
         return Vec::new();
     }

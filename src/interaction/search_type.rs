@@ -27,9 +27,9 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 /// later one with the same value can push out. Usually there is one.
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
-/// Certificates that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of
+/// Certificates or patients that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of
 /// more tells of nobody.
-const AUDIT_COUNTED_MAX: u32 = 100;
+pub(super) const AUDIT_COUNTED_MAX: u32 = 100;
 
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {

@@ -64,6 +64,10 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
         row("GET", &elements, None),
         row("GET", &padded("Composition?_pretty=false", &format!("_count=0&subject:Patient.identifier={CODE}")), None),
         row("GET", &padded("Patient?_pretty=false", &format!("_count=0&identifier={CODE}")), None),
+        // Counted by what no event would name anybody for.
+        row("GET", "Patient?birthdate=1987-03-12&_count=0", None),
+        row("GET", "Patient?birthdate=1987-03-12&_page=9", None),
+        row("GET", "Patient?birthdate=1987-03-12&deceased=false&_summary=count", None),
         // Refused before anything is looked for.
         row("GET", "Composition?subject=Patient/201&colour=red", None),
         row("GET", "Composition?subject=Patient/201&_format=xml", None),

@@ -21,6 +21,13 @@ pub fn show<'a>(
 ) {
     let before: Vec<String> = contained::in_use(composition).into_iter().map(str::to_owned).collect();
     without_advice(composition);
+    if let Some(Json::Array(contained)) = composition.get_mut("contained") {
+        for resource in contained {
+            if let Json::Object(resource) = resource {
+                without_advice(resource);
+            }
+        }
+    }
     let after = contained::in_use(composition);
     let gone: HashSet<String> = before.into_iter().filter(|id| !after.contains(id.as_str())).collect();
     if let Some(Json::Array(contained)) = composition.get_mut("contained") {
@@ -100,6 +107,20 @@ mod tests {
             assert!(shown.contains(stays), "{stays} not in {shown}");
         }
         assert!(shown.contains("StructureDefinition/ee-health-certificate-occupational-employer\""));
+    }
+
+    /// What was seen: a certificate inside a certificate was shown with its advice.
+    #[test]
+    fn advice_goes_from_contained_certificates_too() {
+        let text = SHARED.replace(
+            r#"{"resourceType":"Observation","id":"both"}"#,
+            r#"{"resourceType":"Composition","id":"both","section":[{"code":{"coding":[{"code":"employee-suggestions"}]},"title":"rest"}]}"#,
+        );
+        assert_ne!(text, SHARED);
+        let Json::Object(mut composition) = json::parse(text.as_bytes()).unwrap().into_owned() else { unreachable!() };
+        show(&mut composition, None, &Names::default(), &narrative::tests::Few);
+        let shown = String::from_utf8(Json::Object(composition).to_vec()).unwrap();
+        assert!(shown.contains(r#""id":"both""#) && !shown.contains("rest"), "{shown}");
     }
 
     #[test]
