@@ -6,6 +6,10 @@ pub const REASON_CHARACTERS_MAX: usize = 10_000;
 /// Bytes from which an answer is a large one: a hundred times a page as most are. Large ones are made in turns.
 pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
+/// The same of an answer whose certificates are read through, for a part of each or for the employer's view: a hundred as most are. To read
+/// more takes a serving thread from other requests for longer than 15 ms.
+pub const READ_THROUGH_BYTES: usize = 512 * 1024;
+
 /// Requests that wait for a turn of one kind. Whoever comes later would wait longer than allowed and is 503 at once.
 pub const TURNS_WAITING_MAX: usize = 64;
 

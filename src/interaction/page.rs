@@ -11,7 +11,7 @@ use super::service::{Service, unreadable};
 use super::show::Shower;
 use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
-use crate::interaction::limits::LARGE_ANSWER_BYTES;
+use crate::interaction::limits::{LARGE_ANSWER_BYTES, READ_THROUGH_BYTES};
 use base::trace::Trace;
 use certificate::search::Hit;
 use certificate::search::request::SearchRequest;
@@ -53,7 +53,7 @@ impl Service {
             subset: context.subset.clone(),
             shower: page.shower.take(),
         };
-        if let Some(versions) = self.engine.versions(&page.hits, LARGE_ANSWER_BYTES).map_err(unreadable)? {
+        if let Some(versions) = self.engine.versions(&page.hits, form.small_bytes()).map_err(unreadable)? {
             let bytes = versions.iter().map(|version| form.bytes(version)).sum();
             let mut bundle = page.begin(bytes);
             for version in &versions {
@@ -124,6 +124,12 @@ struct EntryForm {
 }
 
 impl EntryForm {
+    /// Bytes of certificates up to which they are written at once.
+    fn small_bytes(&self) -> usize {
+        let reads_through = self.shower.is_some() || self.subset != Subset::All;
+        if reads_through { READ_THROUGH_BYTES } else { LARGE_ANSWER_BYTES }
+    }
+
     /// Bytes that an entry takes, if not to the byte.
     fn bytes(&self, version: &Packed) -> usize {
         let resource = if self.subset == Subset::All { version.bytes_max() } else { 0 };
