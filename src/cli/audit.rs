@@ -215,7 +215,11 @@ fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
         },
     };
     say(&report)?;
-    if is_whole { Ok(()) } else { Err(Failure::Wrong("the audit trail is not as it was written".to_owned())) }
+    if is_whole {
+        Ok(())
+    } else {
+        Err(Failure::Wrong("the audit trail is not as it was written, or that cannot be told".to_owned()))
+    }
 }
 
 /// The newest heads, from the running server where there is one. Those of a stopped folder are none of a trail that is damaged: who keeps
@@ -273,7 +277,13 @@ fn at_rest(head: Option<ChainHead>, config: &Config) -> Result<(String, bool), S
             Err(problem) => (problem + "\n", false),
         },
         Err(problem) if problem.contains(DAMAGED) => {
-            (format!("note: the trail was not compared with the store: {problem}\n"), true)
+            // Only the store, or a head kept elsewhere, tells of a trail whose end was cut off.
+            let end = if head.is_some() {
+                ""
+            } else {
+                ", which alone tells whether its end was cut off: give one with --head"
+            };
+            (format!("the trail was not compared with the store{end}: {problem}\n"), head.is_some())
         }
         Err(problem) => return Err(problem.clone()),
     };

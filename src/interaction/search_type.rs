@@ -23,8 +23,8 @@ use certificate::search::request::base;
 use certificate::search::{EngineQuery, Hit, SearchPage, Sort, SortKey, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
-/// Certificates that an event names because they have a number or declaration that the request names: of each value the oldest, which no
-/// later one with the same value can push out. Usually there is one.
+/// Certificates that an event names because they have a number or declaration that the request names: of each value those with the
+/// smallest ids, which none that is created later with the same value can push out. Usually there is one.
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
 /// Certificates or patients that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of

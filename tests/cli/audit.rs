@@ -246,6 +246,19 @@ fn a_changed_trail_is_told_with_its_place() {
     place.run(&["audit", "head", "--data", "data"]).expect(1).says("hcert audit verify says what is wrong");
 }
 
+/// What was seen: a trail whose end was cut passed as whole, once a byte of the store was another too.
+#[test]
+fn a_trail_passes_beside_a_damaged_store_only_with_a_head_kept_elsewhere() {
+    let place = Place::new();
+    drop(Process::start(&place.path("data")));
+    let head = place.run(&["audit", "head", "--data", "data"]);
+    let head = head.expect(0).text().lines().find(|line| line.contains("audit/")).expect("a head").to_owned();
+    let head = head.split_whitespace().find_map(|word| word.strip_prefix("audit/")).expect("a head").to_owned();
+    fs::write(place.path("data/store.redb"), "").unwrap();
+    place.run(&VERIFY).expect(3).says("give one with --head");
+    place.run(&["audit", "verify", "--data", "data", "--head", &head]).expect(0).says("was not compared with the store");
+}
+
 /// Without a server an import is one event at its end. A kill before it left more changes without an event than a crash of a server
 /// does, and the trail was called cut.
 #[test]
