@@ -256,7 +256,10 @@ fn a_trail_passes_beside_a_damaged_store_only_with_a_head_kept_elsewhere() {
     let head = head.split_whitespace().find_map(|word| word.strip_prefix("audit/")).expect("a head").to_owned();
     fs::write(place.path("data/store.redb"), "").unwrap();
     place.run(&VERIFY).expect(3).says("give one with --head");
-    place.run(&["audit", "verify", "--data", "data", "--head", &head]).expect(0).says("was not compared with the store");
+    place
+        .run(&["audit", "verify", "--data", "data", "--head", &head])
+        .expect(0)
+        .says("was not compared with the store");
 }
 
 /// Without a server an import is one event at its end. A kill before it left more changes without an event than a crash of a server
