@@ -23,7 +23,7 @@ use fhir::date_time;
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
 pub struct RestoreOptions {
-    /// The data folder: empty, or not there.
+    /// The data folder: empty or not there, or one that holds a beginning of what the archives hold.
     pub data: PathBuf,
     pub cache_bytes: usize,
     /// What stored data hold, as the settings say it.

@@ -129,7 +129,7 @@ impl CopyOrder {
         CopyOrder { held: order.last, ..order }
     }
 
-    /// As [`onto`](Self::onto), and each entry that is passed over must be that of the folder.
+    /// A copy that may begin before the end of what a data folder has, and each entry that is passed over must be that of the folder.
     ///
     /// # Errors
     /// The folder cannot be read.

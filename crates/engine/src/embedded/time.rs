@@ -26,7 +26,7 @@ impl Engine {
         }
     }
 
-    /// When the clock was not believed any more, and when it was again: what came after a number, of the last [`CLOCK_EVENTS_MAX`].
+    /// When the clock was not believed any more, and when it was again: what came after a number, of the last 64.
     pub fn clock_events_after(&self, number: u64) -> Vec<ClockEvent> {
         self.shared.time.lock().events.iter().filter(|event| event.number > number).copied().collect()
     }
