@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::store::{self, Store, StoreError, StoreMark, StoreReader, is_restoring};
-use super::{FolderNames, QuickRepair};
+use super::FolderNames;
+use super::store::{ChangeKind, Store, StoreError, StoreMark, StoreOptions, StoreReader, is_restoring};
 use crate::{EntryLog, FolderPosition, StoreChain};
 use certificate::Seq;
 
@@ -31,13 +31,7 @@ impl FolderHistory {
         names: Vec<(String, String)>,
         epoch: &str,
     ) -> Result<FolderHistory, StoreError> {
-        let options = store::StoreOptions {
-            cache_bytes,
-            quick_repair: QuickRepair::Off,
-            purpose: None,
-            names: FolderNames(names),
-            medium: store::StoreMedium::default(),
-        };
+        let options = StoreOptions::of_restore(cache_bytes, FolderNames(names));
         let (store, opened) = Store::look_restoring(folder, options)?;
         let reader = store.reader()?;
         let last = |log| Ok::<_, StoreError>(reader.last_entry(log)?.map_or(0, |entry| entry.row.seq.0));
@@ -75,7 +69,7 @@ impl Drop for FolderHistory {
 fn last_mark(reader: &StoreReader) -> Result<Option<StoreMark>, StoreError> {
     let Some(entry) = reader.last_entry(EntryLog::Register)? else { return Ok(None) };
     match entry.row.what {
-        store::ChangeKind::Mark => {
+        ChangeKind::Mark => {
             reader.record_of(&entry.row, |bytes| StoreMark::read(entry.row.id.get(), bytes))?.transpose()
         }
         _ => Ok(None),

@@ -50,7 +50,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use super::decide;
 use super::write::{RefusedChange, Write};
-use super::{ClockReading, FolderNames, FolderPurpose, QuickRepair, StoredList, StoredVersion};
+use super::{ClockReading, FolderNames, FolderPurpose, StoredList, StoredVersion};
 pub use append::{AuditHead, Change, ImportBatch, PatientWrites};
 use base::log::event;
 use certificate::Seq;

@@ -8,8 +8,8 @@ use super::classes::Classes;
 use super::copy::CopyOrder;
 use super::derive::Derivation;
 use super::store::copy::{self, CopiedEntry};
-use super::store::{self, CommitNeed, Store, StoreError, StoreMark, StorePosition};
-use super::{Engine, EngineMedia, EngineOptions, FolderNames, QuickRepair, store_options};
+use super::store::{CommitNeed, Store, StoreError, StoreMark, StoreOptions, StorePosition};
+use super::{Engine, EngineMedia, EngineOptions, FolderNames, store_options};
 use crate::{Beginning, ClockReset, EntryLog, PieceForm, RestoreEnd, system_clock};
 use certificate::Seq;
 
@@ -45,14 +45,7 @@ impl StoreRestore {
     /// The folder cannot be written, or a dictionary cannot be used.
     pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
         let Beginning { store: uuid, names, origin, dictionaries, form, to, onto } = beginning;
-        // Nothing is to be repaired quickly here: nobody waits for the start behind a restore that was cut.
-        let options = store::StoreOptions {
-            cache_bytes,
-            quick_repair: QuickRepair::Off,
-            purpose: None,
-            names: FolderNames(names),
-            medium: store::StoreMedium::default(),
-        };
+        let options = StoreOptions::of_restore(cache_bytes, FolderNames(names));
         let (store, opened) = Store::open_restoring(folder, options)?;
         if opened.position.seq != onto.as_ref().map_or(Seq(0), |onto| onto.changes) {
             return Err(StoreError::Damaged("the store there ends elsewhere than it was to be gone on with".into()));

@@ -24,8 +24,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    AcknowledgedChange, Actor, HistoryQuery, Imported, ImportedVersion, ListChange, PatientWrites, RefusedChange,
-    VersionContent, VersionSubject, Write,
+    AcknowledgedChange, Actor, HistoryQuery, Imported, ImportedVersion, ListChange, PatientWrites, QuickRepair,
+    RefusedChange, VersionContent, VersionSubject, Write,
 };
 use certificate::search::EngineQuery;
 use certificate::search::class::Class;

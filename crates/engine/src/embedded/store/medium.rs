@@ -172,6 +172,17 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
+    /// For a restore. Nothing is to be repaired quickly: nobody waits for the start behind a restore that was cut.
+    pub fn of_restore(cache_bytes: usize, names: FolderNames) -> StoreOptions {
+        StoreOptions {
+            cache_bytes,
+            quick_repair: QuickRepair::Off,
+            names,
+            purpose: None,
+            medium: StoreMedium::default(),
+        }
+    }
+
     /// Opens the log and applies what its journal has. Commits of a log that is opened to write go to the journal first.
     pub(super) fn open(&self, path: &Path, way: OpenMode) -> Result<Log, StoreError> {
         let (mut log, journal) = self.open_with_journal(path, way)?;
