@@ -116,9 +116,13 @@ fn mistake(name: &str) -> Option<&'static str> {
     if name.contains(char::is_control) {
         return Some("has a control character in it (each name stands in a line of its own, ended by LF)");
     }
-    let bare = name.split('#').next().unwrap_or(name).trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    let is_code = personal_code(&bare.to_ascii_uppercase()).is_some();
-    (is_code && personal_code(name).is_none()).then_some(
+    let is_code = |text: &str| {
+        let bare = text.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        personal_code(&bare.to_ascii_uppercase()).is_some()
+    };
+    let before = name.split('#').next().unwrap_or(name);
+    let mut parts = before.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
+    (parts.any(is_code) && personal_code(name).is_none()).then_some(
         "is no personal code as tokens have it (EE in capitals or nothing before it, no quotes or commas, and a blank before a comment)",
     )
 }
