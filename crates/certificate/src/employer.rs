@@ -23,8 +23,12 @@ pub fn show<'a>(
     without_advice(composition);
     if let Some(Json::Array(contained)) = composition.get_mut("contained") {
         for resource in contained {
-            if let Json::Object(resource) = resource {
+            if let Json::Object(resource) = resource
+                && resource.get("section").is_some()
+            {
                 without_advice(resource);
+                // It may repeat the advice.
+                resource.remove("text");
             }
         }
     }
@@ -114,7 +118,7 @@ mod tests {
     fn advice_goes_from_contained_certificates_too() {
         let text = SHARED.replace(
             r#"{"resourceType":"Observation","id":"both"}"#,
-            r#"{"resourceType":"Composition","id":"both","section":[{"code":{"coding":[{"code":"employee-suggestions"}]},"title":"rest"}]}"#,
+            r#"{"resourceType":"Composition","id":"both","text":{"div":"<div>rest</div>"},"section":[{"code":{"coding":[{"code":"employee-suggestions"}]},"title":"rest"}]}"#,
         );
         assert_ne!(text, SHARED);
         let Json::Object(mut composition) = json::parse(text.as_bytes()).unwrap().into_owned() else { unreachable!() };
