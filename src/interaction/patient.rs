@@ -84,11 +84,14 @@ impl Service {
     async fn meet_counted(&self, context: &RequestContext, parameters: &[(String, String)], body: &[u8]) {
         let Some(met) = &context.met else { return };
         let few = 1..=usize::try_from(AUDIT_COUNTED_MAX).unwrap_or(usize::MAX);
-        let counted = match json::parse_stored(body).get("total") {
-            Some(Json::Number(total)) => total.parse().ok().filter(|total| few.contains(total)),
+        let told = json::parse_stored(body);
+        let shows_one =
+            told.items("entry").iter().any(|entry| entry.get("resource").is_some_and(|it| it.text("id").is_some()));
+        let counted = match told.get("total") {
+            Some(Json::Number(total)) if !shows_one => total.parse().ok().filter(|total| few.contains(total)),
             _ => None,
         };
-        let Some(counted) = counted.filter(|_| patients(body).is_empty()) else { return };
+        let Some(counted) = counted else { return };
         let is_filter = |name: &str| !["_count", "_page", "_sort"].contains(&name) && !SHAPING.contains(&name);
         let filters: Vec<_> = parameters.iter().filter(|(name, _)| is_filter(base(name))).cloned().collect();
         let mut named = Vec::new();
