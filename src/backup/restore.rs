@@ -61,7 +61,7 @@ impl FilledFolder {
     /// Takes the last step, then the mark away: whoever opens the folder finds that the step was done.
     ///
     /// # Errors
-    /// What `step` returned, or the folder cannot be written: the mark stays, and the folder is to be emptied.
+    /// What `step` returned, or the folder cannot be written: the mark stays, and the message says how to go on.
     pub fn finish(
         self,
         step: impl FnOnce(&Restored, &RestoredStore) -> Result<(), String>,
@@ -336,7 +336,7 @@ impl RestoringMark {
         Ok(RestoringMark { data: data.to_owned(), is_onto })
     }
 
-    /// What is told of a folder that was not filled.
+    /// The message about a folder that the restore did not fill.
     fn left(&self, problem: &str) -> String {
         let next = match self.is_onto {
             true => "run the same command again to go on",

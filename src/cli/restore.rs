@@ -349,7 +349,7 @@ fn restored(
     Ok((told, Some(trail)))
 }
 
-/// What is told of a folder that has come as far as the archives.
+/// The report about a folder that already has everything in the archives.
 fn has_all(data: &Path, until: u64, json: bool) -> String {
     match json {
         true => json!({"data": data, "archives": 0, "until": until}).to_string(),

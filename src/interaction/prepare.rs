@@ -277,7 +277,7 @@ fn tail(certificate: &Object, source: Option<JsonSource>, changed: Option<&str>)
 /// What is wrong with the narratives of a resource, with those of its sections and of what it contains. Whatever is stored is served as it
 /// is, so that nothing else of an import is judged, but this is. Contract 8.2; Decision 272.
 pub fn active_narratives(resource: &Json) -> Vec<Issue> {
-    // A place is made up where it is told of, and not for each element of each line of an import.
+    // The path of an element is formatted only where a problem is reported: an import has millions of elements.
     fn collect(json: &Json, at: &dyn Fn() -> String, found: &mut Vec<Issue>) {
         match json {
             Json::Array(items) => {

@@ -19,7 +19,7 @@ pub struct HistoryQuery {
     /// Entries of a page; 0 asks for the total only.
     pub count: u32,
     /// In the history of all: certificates that are left out with all their versions, judged by the newest row and the consent that holds.
-    /// Whoever asks for one certificate is judged before.
+    /// The right to one certificate is judged before its history is asked for.
     pub hidden: Option<HiddenCertificates>,
 }
 

@@ -60,7 +60,7 @@ fn expect_same(place: &Place, end: &ArchiveManifest, name: &str, whole: &str) {
     let none: [String; 0] = [];
     assert_eq!(Engine::derive(&options(&place.path(name), &place.now)).unwrap(), none);
     let names = certificate::Names::default();
-    // Bodies of a script are no certificates, which is told of both.
+    // The generated bodies are not valid certificates; a check reports that for both folders alike.
     let problems = |name: &str| format!("{:?}", opened(name).verify(&names, &mut |_| ()).unwrap().problems);
     assert_eq!(problems(name), problems(whole));
 }

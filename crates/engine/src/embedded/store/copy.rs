@@ -215,7 +215,7 @@ impl Batch<'_> {
         u64::try_from(milliseconds).map_or(Ok(()), |settled| self.set_meta_number(SETTLED, settled))
     }
 
-    /// The head of the audit trail, for whoever compares them later; none where it is not known.
+    /// Keeps the head of the audit trail, with which later checks compare the trail; none removes it.
     pub fn set_audit_head(&mut self, head: Option<&str>) -> Result<(), StoreError> {
         let Some(head) = head else {
             self.transaction().open_table(META)?.remove(AUDIT_HEAD)?;
