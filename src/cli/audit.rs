@@ -202,6 +202,11 @@ impl AuditArguments {
     }
 }
 
+/// What is next where the trail is not as it was written, or that cannot be told.
+const NEXT: &str = "\nnext: keep a copy of the data folder as it is; `hcert verify` names what else is damaged, and `hcert audit verify \
+                    --head` compares the trail with a head that was kept elsewhere; tell whoever is responsible for data protection \
+                    of a trail that was changed";
+
 fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
     let request = CommandRequest::AuditVerify { head: head.map(|head| head.to_string()) };
     let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
@@ -218,7 +223,7 @@ fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
     if is_whole {
         Ok(())
     } else {
-        Err(Failure::Wrong("the audit trail is not as it was written, or that cannot be told".to_owned()))
+        Err(Failure::Wrong(format!("the audit trail is not as it was written, or that cannot be told{NEXT}")))
     }
 }
 
