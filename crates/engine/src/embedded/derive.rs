@@ -119,9 +119,9 @@ impl Engine {
     /// As [`open`](Engine::open); `Damaged` where an entry is not as it was written: then nothing was changed.
     pub fn derive(options: &EngineOptions) -> Result<Vec<String>, StoreError> {
         let (store, opened) = Store::open(&options.folder, store_options(options, StoreMedium::default()))?;
-        let (before, resets) = (store.reader()?.derived()?, store.reader()?.clock_resets()?);
+        let before = store.reader()?.derived()?;
         let mut position = opened.position;
-        (position.unordered, position.last) = (false, i64::MIN);
+        (position.first_timed, position.last) = (None, i64::MIN);
         let mut classes = Arc::new(Classes::default());
         store.write(|batch| {
             batch.clear_derived()?;
@@ -131,7 +131,6 @@ impl Engine {
                 batch.keep_time(&mut position, row)
             })?;
             derived.finish(batch);
-            batch.keep_times_of_resets(&mut position, &resets)?;
             let mut register = batch.register()?;
             entries(&store, EntryLog::Register, |row, bytes| register.derive(&row, bytes))?;
             Ok(((), CommitNeed::Yes))

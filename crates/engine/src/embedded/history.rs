@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Engine;
 use super::store::record::VersionRecord;
 use super::store::version_keys::HiddenVersions;
-use super::store::{ChangeRow, StoreError, StoreReader};
+use super::store::{ChangeRow, StoreError, StoreReader, VersionsByTime};
 use crate::{HistoryPage, HistoryQuery};
 use certificate::search::Hit;
 use certificate::{Id, Seq, Version};
@@ -131,8 +131,10 @@ enum Backwards {
 
 impl Backwards {
     fn new(reader: &StoreReader, last: ChangeRow) -> Result<Backwards, StoreError> {
-        let unordered = reader.is_unordered()?;
-        Ok(if unordered { Backwards::ByTime(i64::MAX, u64::MAX) } else { Backwards::BySeq(last.seq.0) })
+        Ok(match reader.by_time()? {
+            Some(_) => Backwards::ByTime(i64::MAX, u64::MAX),
+            None => Backwards::BySeq(last.seq.0),
+        })
     }
 
     /// The next changes; none when there are no more.
@@ -147,9 +149,10 @@ impl Backwards {
             }
             Backwards::ByTime(time, seq) => {
                 let mut changes = Vec::new();
-                for found in reader.times_before((*time, *seq), CHUNK_ROWS)? {
-                    (*time, *seq) = found;
-                    changes.push(change(reader, Seq(found.1))?);
+                let Some(versions) = reader.by_time()? else { return Ok(changes) };
+                for found in versions.before((*time, *seq))?.take(CHUNK_ROWS) {
+                    (*time, *seq) = found?;
+                    changes.push(reader.change_at(*seq)?);
                 }
                 Ok(changes)
             }
@@ -160,10 +163,6 @@ impl Backwards {
 /// Seq and time of a stored version.
 fn made(bytes: &[u8]) -> Result<(Seq, i64), StoreError> {
     VersionRecord::read(bytes).map(|record| (record.seq, record.stamp.milliseconds))
-}
-
-fn change(reader: &StoreReader, seq: Seq) -> Result<ChangeRow, StoreError> {
-    reader.change(seq)?.ok_or_else(|| StoreError::Damaged(format!("change {seq} is missing")))
 }
 
 fn skip(query: &HistoryQuery) -> u64 {
@@ -180,9 +179,9 @@ fn fits(query: &HistoryQuery, made: i64, replaced: Option<i64>) -> bool {
 /// A page of all versions but the hidden ones.
 fn page(reader: &StoreReader, query: &HistoryQuery, hidden: &HiddenVersions) -> Result<HistoryPage, StoreError> {
     let Some(last) = reader.last_change()? else { return Ok(EMPTY) };
-    let (total, hits) = match reader.is_unordered()? {
-        true => by_time(reader, query, last, hidden)?,
-        false => by_seq(reader, query, last, hidden)?,
+    let (total, hits) = match reader.by_time()? {
+        Some(versions) => by_time(reader, &versions, query, last, hidden)?,
+        None => by_seq(reader, query, last, hidden)?,
     };
     Ok(HistoryPage { total, hits, at: last.seq })
 }
@@ -197,9 +196,9 @@ fn by_seq(
     // Versions up to and with a change that are shown.
     let shown = |change: &ChangeRow| change.running - hidden.before((change.milliseconds, change.seq.0 + 1));
     let before = match query.since {
-        Some(since) => match last_where(reader, 0, last.seq.0, |change| change.milliseconds < since)? {
+        Some(since) => match reader.last_where(0, last.seq.0, |change| change.milliseconds < since)? {
             0 => 0,
-            seq => shown(&change(reader, Seq(seq))?),
+            seq => shown(&reader.change_at(seq)?),
         },
         None => 0,
     };
@@ -211,72 +210,42 @@ fn by_seq(
     let count = usize::try_from((total - skip).min(u64::from(query.count))).unwrap_or(usize::MAX);
     let mut hits = Vec::with_capacity(count.min(CHUNK_ROWS));
     let mut wanted = shown(&last) - skip;
-    let mut seq = last_where(reader, 0, last.seq.0, |change| shown(change) < wanted)? + 1;
+    let mut seq = reader.last_where(0, last.seq.0, |change| shown(change) < wanted)? + 1;
     while hits.len() < count {
-        let change = change(reader, Seq(seq))?;
+        let change = reader.change_at(seq)?;
         match change.version() {
             Some(version) if !hidden.has((change.milliseconds, seq)) => {
                 hits.push(Hit { id: change.id, version });
                 (seq, wanted) = (seq - 1, wanted - 1);
             }
             // However many changes of consent and hidden versions follow each other, they are passed in one jump.
-            _ => seq = last_near(reader, seq - 1, |change| shown(change) < wanted)? + 1,
+            _ => seq = reader.last_near(seq - 1, |change| shown(change) < wanted)? + 1,
         }
     }
     Ok((total, hits))
 }
 
-/// The last change up to `high` for which something holds that holds for a beginning of all changes; `low` where that is the last one that
-/// it is known to hold for, or 0.
-fn last_where(
-    reader: &StoreReader,
-    mut low: u64,
-    mut high: u64,
-    holds: impl Fn(&ChangeRow) -> bool,
-) -> Result<u64, StoreError> {
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if holds(&change(reader, Seq(middle))?) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Ok(low)
-}
-
-/// The same from 0 on, in doubled steps back first: few reads where it is near.
-fn last_near(reader: &StoreReader, mut high: u64, holds: impl Fn(&ChangeRow) -> bool) -> Result<u64, StoreError> {
-    let mut step = 1;
-    while step <= high {
-        let low = high - step + 1;
-        if holds(&change(reader, Seq(low))?) {
-            return last_where(reader, low, high, holds);
-        }
-        (high, step) = (low - 1, step * 2);
-    }
-    last_where(reader, 0, high, holds)
-}
-
 fn by_time(
     reader: &StoreReader,
+    versions: &VersionsByTime,
     query: &HistoryQuery,
     last: ChangeRow,
     hidden: &HiddenVersions,
 ) -> Result<(u64, Vec<Hit>), StoreError> {
     let since = query.since.unwrap_or(i64::MIN);
-    let all = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
-    let total = all - hidden.since(since);
+    let all = if query.since.is_none() { last.running } else { versions.since(since)? };
+    let total = all - hidden.from((since, 0));
     let skip = skip(query);
-    let mut seqs = Vec::new();
-    if query.count > 0 && skip < total {
-        reader.changes_by_time(since, skip, hidden, |seq| {
+    let count = total.saturating_sub(skip).min(query.count.into()) as usize;
+    let mut seqs = Vec::with_capacity(count.min(CHUNK_ROWS));
+    if count > 0 {
+        versions.walk(skip, hidden, |seq| {
             seqs.push(seq);
-            seqs.len() < query.count as usize
+            seqs.len() < count
         })?;
     }
-    let hit = |seq| -> Result<Hit, StoreError> {
-        let change = change(reader, seq)?;
+    let hit = |seq: Seq| -> Result<Hit, StoreError> {
+        let change = reader.change_at(seq.0)?;
         let version =
             change.version().ok_or_else(|| StoreError::Damaged(format!("change {seq} has a time and no version")))?;
         Ok(Hit { id: change.id, version })

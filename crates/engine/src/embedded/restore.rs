@@ -144,20 +144,15 @@ impl StoreRestore {
         let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
         let RestoreProgress { position, resets, .. } = &self.progress;
-        let resets = match (self.form, &time) {
-            (PieceForm::Present, _) => self.store.reader()?.clock_resets()?,
-            (PieceForm::Former, Some(time)) => time.resets.clone(),
-            (PieceForm::Former, None) => resets.clone(),
-        };
-        let resets: Vec<_> = resets.into_iter().filter(|reset| reset.change <= position.seq.0).collect();
         let now = system_clock()();
         self.store.write(|batch| {
             // Archives of today have both among the entries of the register.
             if self.form == PieceForm::Former {
                 batch.change_lists(&changes, now, self.store.current_dictionary())?;
-                resets.iter().try_for_each(|reset| batch.add_reset(*reset))?;
+                let resets = time.as_ref().map_or(resets, |time| &time.resets);
+                let kept = resets.iter().filter(|reset| reset.change <= position.seq.0);
+                kept.copied().try_for_each(|reset| batch.add_reset(reset))?;
             }
-            batch.keep_times_of_resets(&mut position.clone(), &resets)?;
             batch.mark(&StoreMark::Epoch { change: position.seq.0, epoch: self.epoch.clone() }, now)?;
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;

@@ -301,11 +301,6 @@ impl SteppedWriter {
                 batch.accept_clock(i64::MIN)?;
                 pending.accepted = None;
                 batch.remember_latest_stamp(position.seq, now.at)?;
-                // The next change will be older than the last one; the table is filled while the operator waits, not a caller.
-                if position.last > now.at && !position.unordered {
-                    batch.begin_times(position.seq.next())?;
-                    position.unordered = true;
-                }
                 (position.milliseconds, position.reset) = (now.at, Some(reset));
             }
         }

@@ -94,7 +94,7 @@ impl StoreReader {
         }
     }
 
-    fn count_of<K: Key + 'static, V: Value + 'static>(
+    pub(super) fn count_of<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
     ) -> Result<u64, StoreError> {

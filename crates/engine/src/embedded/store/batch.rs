@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::body::Dictionary;
 use super::change::{ChangeKind, ChangeRow};
 use super::copied_entry::CopiedEntry;
-use super::hour_count::HourCounts;
+use super::hour_count::NewCounts;
 use super::log::{WriteTransaction, WrittenTable};
 use super::mark::{self, StoreMark};
 use super::newest::newest;
@@ -26,7 +26,7 @@ pub struct Batch<'t> {
     pub(super) log: WrittenLog<'t>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
     /// Versions that were put into the table of times.
-    pub(super) hours: HourCounts,
+    pub(super) times: NewCounts,
     /// By how much the numbers of current certificates of classes move.
     moved: BTreeMap<u32, i64>,
     has_consent: &'t AtomicBool,
@@ -41,7 +41,7 @@ impl<'t> Batch<'t> {
             log: WrittenLog::open(transaction, EntryLog::Changes)?,
             transaction,
             new_versions: BTreeMap::new(),
-            hours: HourCounts::default(),
+            times: NewCounts::default(),
             moved: BTreeMap::new(),
             has_consent,
             consents: None,
@@ -151,7 +151,7 @@ impl<'t> Batch<'t> {
     /// Puts the rows into their tables. Every write comes through the pages that this needs.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.flush()?;
-        std::mem::take(&mut self.hours).store(self.transaction)?;
+        std::mem::take(&mut self.times).store(self.transaction)?;
         self.move_counters()
     }
 

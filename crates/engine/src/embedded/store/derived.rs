@@ -2,6 +2,7 @@
 
 use redb::{Key, TableDefinition, TableHandle, Value};
 
+use super::by_time::UNORDERED;
 use super::consent::CLOSED;
 use super::hour_count::TIME_COUNT;
 use super::list::LIST_ID;
@@ -37,7 +38,7 @@ fn has_name<K: Key + 'static, V: Value + 'static>(table: TableDefinition<'static
 /// Takes all rows out of them.
 pub(super) fn clear(transaction: &WriteTransaction) -> Result<(), StoreError> {
     each_derived!(clear_one, transaction).into_iter().collect::<Result<(), StoreError>>()?;
-    transaction.open_table(META)?.remove("unordered")
+    transaction.open_table(META)?.remove(UNORDERED)
 }
 
 fn clear_one<K: Key + 'static, V: Value + 'static>(

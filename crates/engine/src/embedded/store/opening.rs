@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::chain::CHAIN_ORIGIN;
+use super::hour_count::TIME_COUNT;
 use super::log::{Log, ReadOnlyTable};
 use super::medium::{OpenMode, StoreMedium};
 use super::position::{StorePosition, position, stored_classes, stored_counters};
@@ -80,6 +81,7 @@ fn make(log: &Log, names: &FolderNames) -> Result<(), StoreError> {
         transaction.open_table(VERSION)?;
         transaction.open_table(LOG)?;
         transaction.open_table(TIME)?;
+        transaction.open_table(TIME_COUNT)?;
         transaction.open_table(CLASS)?;
         transaction.open_table(COUNTER)?;
         transaction.open_table(DICTIONARY)?;

@@ -1,5 +1,6 @@
 //! How far a store has come.
 
+use super::by_time::UNORDERED;
 use super::change::ChangeRow;
 use super::error::StoreError;
 use super::log::{Log, ReadTransaction};
@@ -23,8 +24,9 @@ pub struct StorePosition {
     pub last: i64,
     /// Versions stored.
     pub running: u64,
-    /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
-    pub unordered: bool,
+    /// The first change that is older than the one before it, behind an import of older versions or a reset of the clock: the table `time`
+    /// has the versions from there on.
+    pub first_timed: Option<Seq>,
     /// Where time began again last.
     pub reset: Option<ClockReset>,
 }
@@ -91,7 +93,7 @@ pub(super) fn position_at(transaction: &ReadTransaction) -> Result<StorePosition
         milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
         last: last_stamp,
         running: last.map_or(0, |change| change.running),
-        unordered: number("unordered")?.is_some(),
+        first_timed: number(UNORDERED)?.map(Seq),
         reset: mark::resets(transaction)?.pop(),
     })
 }

@@ -302,10 +302,10 @@ impl StoreReader {
         rows.map(|row| row.map(|(number, content)| (number.value(), content.value().to_vec()))).collect()
     }
 
-    /// Some versions were imported out of the order of their times: the table of times is filled.
-    pub fn is_unordered(&self) -> Result<bool, StoreError> {
-        let meta = self.transaction.open_table(META)?;
-        Ok(meta.get("unordered")?.is_some())
+    /// A number of `meta`.
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, StoreError> {
+        let number = self.meta(name)?.map(|bytes| bytes.try_into().map(u64::from_le_bytes));
+        number.transpose().map_err(|_| StoreError::Damaged(format!("'{name}' is no number")))
     }
 }
 

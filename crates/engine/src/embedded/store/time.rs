@@ -22,34 +22,17 @@ impl StoreReader {
 }
 
 impl Batch<'_> {
-    /// Moves the position to the time of a change that was inserted. From the first change on that is older than the one before it, the
-    /// table of times is kept.
+    /// Moves the position to the time of a change that was inserted. The first one that is older than the one before it begins the table of
+    /// times.
     pub fn keep_time(&mut self, position: &mut StorePosition, change: ChangeRow) -> Result<(), StoreError> {
-        if change.milliseconds < position.last && !position.unordered {
+        if change.milliseconds < position.last && position.first_timed.is_none() {
             self.begin_times(change.seq)?;
-            position.unordered = true;
+            position.first_timed = Some(change.seq);
         }
-        if position.unordered && change.version().is_some() {
+        if position.first_timed.is_some() && change.version().is_some() {
             self.insert_time(change)?;
         }
         position.last = change.milliseconds;
-        Ok(())
-    }
-
-    /// Keeps the table of times where the clock was set back behind a change, as the reset itself does: the next change may be older.
-    pub fn keep_times_of_resets(
-        &mut self,
-        position: &mut StorePosition,
-        resets: &[ClockReset],
-    ) -> Result<(), StoreError> {
-        for reset in resets {
-            let row = self.log.rows.get(reset.change)?.map(|row| ChangeRow::of_log(reset.change, row.value()));
-            let is_behind = row.transpose()?.is_some_and(|row| row.milliseconds > reset.at);
-            if is_behind && !position.unordered {
-                self.begin_times(position.seq.next())?;
-                position.unordered = true;
-            }
-        }
         Ok(())
     }
 

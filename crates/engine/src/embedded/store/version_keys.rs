@@ -1,8 +1,6 @@
 //! Versions in memory by time and number of their change, as the table of times has them, so that those before a place are counted without
 //! looking at each.
 
-use std::ops::Range;
-
 /// Time of a version, milliseconds since 1970 UTC, and the number of its change.
 pub type VersionKey = (i64, u64);
 
@@ -97,14 +95,9 @@ impl HiddenVersions<'_> {
         sum(&self.of) - sum(&self.but)
     }
 
-    /// How many of them were made in a time.
-    pub fn within(&self, milliseconds: Range<i64>) -> u64 {
-        self.before((milliseconds.end, 0)) - self.before((milliseconds.start, 0))
-    }
-
-    /// How many of them were made at or after a moment.
-    pub fn since(&self, milliseconds: i64) -> u64 {
-        self.before((i64::MAX, u64::MAX)) - self.before((milliseconds, 0))
+    /// How many of them have no smaller key.
+    pub fn from(&self, key: VersionKey) -> u64 {
+        self.before((i64::MAX, u64::MAX)) - self.before(key)
     }
 
     /// All of them, list by list.

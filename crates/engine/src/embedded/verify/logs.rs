@@ -1,7 +1,6 @@
 //! Every entry of both logs: numbered without gaps, what it made there and its own, its time and its running count as they must be, its
 //! hash behind the one before.
 
-use super::super::store::hour_count::HourCounts;
 use super::super::store::record::StoredEntry;
 use super::super::store::{ChangeRow, StoreError, StoreReader};
 use super::Check;
@@ -16,10 +15,12 @@ impl Check<'_> {
     }
 
     fn log(&mut self, log: EntryLog, end: u64) -> Result<(), StoreError> {
-        let (part, unordered) = (part_of(log), self.start.position.unordered);
+        let part = part_of(log);
         let is_timed = log == EntryLog::Changes;
+        // Versions from this change on are in the table of times.
+        let first_timed = self.start.position.first_timed.map_or(u64::MAX, |seq| seq.0);
+        let mut timed = 0;
         let (mut after, mut running, mut latest) = (0, 0, i64::MIN);
-        let mut hours = HourCounts::default();
         let mut before = self.found.readable("meta", self.reader()?.entry_hash(log, 0))?.flatten();
         while after < end {
             self.at(part, after, end);
@@ -53,12 +54,12 @@ impl Check<'_> {
                     self.found.tell(part, &problem);
                     running = row.running;
                 }
-                if is_timed && !unordered && row.milliseconds < latest {
+                if is_timed && number < first_timed && row.milliseconds < latest {
                     self.found.tell(part, &format!("change {number} is older than one before it"));
                 }
                 latest = latest.max(row.milliseconds);
-                if row.version().is_some() && unordered {
-                    hours.add(row.milliseconds);
+                if row.version().is_some() && number >= first_timed {
+                    timed += 1;
                     if !reader.has_time(row.milliseconds, number)? {
                         self.found.tell("time", &format!("change {number} is missing"));
                     }
@@ -79,18 +80,17 @@ impl Check<'_> {
             self.found.tell(part, &format!("changes from {} to {end} are missing", after + 1));
         }
         if is_timed {
-            self.times(running, &hours)?;
+            self.times(timed)?;
         }
         Ok(())
     }
 
-    fn times(&mut self, versions: u64, hours: &HourCounts) -> Result<(), StoreError> {
-        let expected = if self.start.position.unordered { versions } else { 0 };
+    fn times(&mut self, expected: u64) -> Result<(), StoreError> {
         if self.start.times != expected {
             self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
         }
         // A server goes on counting.
-        if self.shared.store.is_looked_at() && self.reader()?.hour_counts()? != *hours {
+        if self.shared.store.is_looked_at() && !self.reader()?.are_times_counted()? {
             self.found.tell("time_count", "the numbers of versions by the hour are not those of the changes");
         }
         Ok(())

@@ -23,7 +23,6 @@ pub(crate) struct Model {
     /// No change gets an earlier time.
     newest: i64,
     running: u64,
-    unordered: bool,
     /// The last change before time began again.
     reset: u64,
     /// The newest time that was accepted to be ahead of the clock; and what it becomes when the batch is through.
@@ -86,7 +85,6 @@ impl Default for Model {
             changes: Vec::new(),
             newest: i64::MIN,
             running: 0,
-            unordered: false,
             reset: 0,
             accepted: i64::MIN,
             accepting: i64::MIN,
@@ -156,7 +154,6 @@ impl Model {
                     ClockDecision::Accept if self.newest.saturating_sub(now) > 60_000 => self.accepting = self.newest,
                     ClockDecision::Accept => {}
                     ClockDecision::Reset => {
-                        self.unordered |= self.last() > now;
                         (self.newest, self.reset, self.accepting) = (now, self.seq(), i64::MIN);
                     }
                 }
@@ -203,7 +200,6 @@ impl Model {
             VersionDecision::Consent(consent) => {
                 let Some(milliseconds) = time else { return Some(Expected::NotNow) };
                 let number = self.consents.get(&id).map_or(1, |(_, number)| number + 1);
-                self.unordered |= milliseconds < self.last();
                 self.consents.insert(id, (consent, number));
                 self.changes.push((id, ChangeKind::Consent(number), milliseconds, self.running));
                 self.newest = milliseconds;
@@ -249,10 +245,6 @@ impl Model {
     }
 
     /// The time of the last change.
-    fn last(&self) -> i64 {
-        self.changes.last().map_or(i64::MIN, |(_, _, milliseconds, _)| *milliseconds)
-    }
-
     fn unchanged(&self, id: u64) -> AcknowledgedChange {
         let made = &self.certificates[&id];
         let newest = made.last().expect("a certificate has a version");
@@ -270,7 +262,6 @@ impl Model {
         if let Some(row) = &mut row {
             row.last_updated = milliseconds;
         }
-        self.unordered |= milliseconds < self.last();
         let seq = self.seq() + 1;
         let made = self.certificates.entry(id).or_default();
         made.push(Made { state, milliseconds, seq, tail, row });
@@ -424,9 +415,7 @@ impl Model {
                 versions.push((*milliseconds, seq, *id, version.get()));
             }
         }
-        if self.unordered {
-            versions.sort_unstable();
-        }
+        versions.sort_unstable();
         let expected: Vec<(u64, u32)> = versions.iter().rev().map(|(_, _, id, version)| (*id, *version)).collect();
         let found: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
         same("the history", &(page.total, found), &(expected.len() as u64, expected))
