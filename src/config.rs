@@ -101,7 +101,8 @@ impl Config {
         if problems.is_empty() {
             problems.extend(more(&config).into_iter().map(placed));
         }
-        let warnings = variables.warnings;
+        let mut warnings = variables.warnings;
+        warnings.extend(rules::doubts(&config));
         config.file = document.as_ref().map(|document| SettingsFile {
             path: document.path().to_owned(),
             is_secret: document.sets("registry.remote.token"),
@@ -226,6 +227,17 @@ mod tests {
         );
         assert!(load("[log]\nlevel = \"loud\"\n").unwrap_err().contains("`loud`"));
         assert!(load("[server]\ntrusted_proxies = [\"10.0.0.0/99\"]\n").unwrap_err().contains("10.0.0.0/99"));
+    }
+
+    #[test]
+    fn proxies_that_are_everybody_are_warned_about() {
+        let warned = |proxies: &str| {
+            let variable = ("HCERT__SERVER__TRUSTED_PROXIES".into(), proxies.into());
+            Config::load_with(None, std::iter::once(variable), |_| (), |_| Vec::new()).unwrap().1
+        };
+        assert_eq!(warned("10.0.0.0/8,fd00::/8"), [""; 0]);
+        let told = warned("10.0.0.1,0.0.0.0/0,::/0");
+        assert!(told.len() == 2 && told[0].contains("trusted_proxies has 0.0.0.0/0, "), "{told:?}");
     }
 
     #[test]

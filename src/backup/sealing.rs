@@ -263,6 +263,10 @@ impl ArchiveKeys {
     pub fn read(files: &[PathBuf], signed_by: Option<Signer>) -> Result<ArchiveKeys, String> {
         let mut identities = Vec::new();
         for path in files {
+            // Other users see the arguments of a process; a log need not have it too.
+            if path.to_string_lossy().to_uppercase().contains("AGE-SECRET-KEY-") {
+                return Err("an identity was given in the place of a file that holds it; other users of this machine may have seen it".to_owned());
+            }
             let told = |problem: String| format!("{}: {problem}", path.display());
             let text = match path.as_os_str() == "-" {
                 true => io::read_to_string(io::stdin()),

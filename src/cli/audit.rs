@@ -10,7 +10,7 @@ use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
 use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
-use crate::bulk::{self, AuditAsked, NewestHeads};
+use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::subjects;
 use crate::socket::{self, AuditTold, CommandRequest};
@@ -116,7 +116,13 @@ struct Accept {
 }
 
 fn head(text: &str) -> Result<ChainHead, String> {
-    ChainHead::parse(text).ok_or_else(|| "a head is a number, a colon and 64 hexadecimal digits".to_owned())
+    match KnownHead::parse(text) {
+        Ok(KnownHead::Trail(head)) => Ok(head),
+        _ => ChainHead::parse(text).ok_or_else(|| {
+            "a head of the trail is a number, a colon and 64 hexadecimal digits, with or without audit/ before it"
+                .to_owned()
+        }),
+    }
 }
 
 fn certificate(text: &str) -> Result<Id, String> {
@@ -234,21 +240,21 @@ fn heads(config: &Config) -> Result<NewestHeads, String> {
         return server.answer::<Result<NewestHeads, String>>()?;
     }
     let engine = open::look(config)?;
-    let found = trail_at_rest(config).and_then(|trail| bulk::heads(&engine, trail));
+    let found = trail_at_rest(config, open::kept_head(&engine)).and_then(|trail| bulk::heads(&engine, trail));
     engine.close();
     found
 }
 
-/// The head of the trail of a stopped folder; none where there is no trail.
+/// The head of the trail of a stopped folder; none where there is no trail. `kept` is the one that the store kept of it.
 ///
 /// # Errors
 /// It cannot be read, or is not as it was written.
-fn trail_at_rest(config: &Config) -> Result<Option<ChainHead>, String> {
+fn trail_at_rest(config: &Config, kept: Option<ChainHead>) -> Result<Option<ChainHead>, String> {
     let folder = audit::folder(&config.storage.data);
     if !folder.is_dir() {
         return Ok(None);
     }
-    let verified = audit::verify(&TrailFiles::list(&folder).map_err(|error| error.to_string())?, &[])?;
+    let verified = audit::verify(&TrailFiles::list(&folder).map_err(|error| error.to_string())?, kept.as_slice())?;
     match verified.is_whole() {
         true => Ok(Some(verified.head)),
         false => Err("the audit trail is not as it was written; hcert audit verify says what is wrong".to_owned()),

@@ -22,6 +22,11 @@ impl Network {
         let host_bits = width - self.bits;
         width == other_width && network.checked_shr(host_bits) == address.checked_shr(host_bits)
     }
+
+    /// Whether every address lies inside.
+    pub fn is_everybody(&self) -> bool {
+        self.bits == 0
+    }
 }
 
 /// The address as a number and its width in bits.

@@ -11,6 +11,17 @@ use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 pub const BACKUP_WITHIN_DATA: &str =
     "backup.folder must not lie in storage.data: what takes the one away takes the other";
 
+/// What can be used, but is most likely not meant.
+pub fn doubts(config: &Config) -> Vec<String> {
+    let everybody = config.server.trusted_proxies.iter().filter(|network| network.is_everybody());
+    let doubt = |network| {
+        format!(
+            "server.trusted_proxies has {network}, which is every address: the address that a caller says it has is believed, whoever it is"
+        )
+    };
+    everybody.map(doubt).collect()
+}
+
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
 
 /// A number's allowed range.

@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use certificate::{State, Status};
+use fhir::json;
+use fhir::outcome::{Hcert, Language};
 
 /// What a permission permits. Reading takes old versions in, and searching by POST is searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -87,6 +89,11 @@ pub type Roles = BTreeMap<String, Vec<Grant>>;
 /// What is wrong with it, in words for whoever wrote it.
 pub fn read(text: &str) -> Result<Roles, String> {
     let file: PermissionsFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    // The last one of two groups with one name would hold, and whoever reads the table may look at the first.
+    let problems = json::parse_with_problems(text.as_bytes()).map(|read| read.problems.into_issues());
+    if let Some(twice) = problems.iter().flatten().find(|issue| issue.code() == Hcert::JsonDuplicateKey) {
+        return Err(format!("{}: {}", twice.expression().join(", "), twice.text(Language::English)));
+    }
     let known: BTreeSet<&String> = file.groups.values().flatten().collect();
     let bound = [&file.consent.doctor, &file.consent.representative];
     if let Some(unknown) = bound.into_iter().flatten().find(|role| !known.contains(role)) {
@@ -177,13 +184,22 @@ struct Permission {
     view: CertificateView,
 }
 
+/// `null` is no restriction to anything, so it is refused.
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct PermissionEntry {
+    #[serde(deserialize_with = "restriction")]
     status: Option<Vec<String>>,
+    #[serde(deserialize_with = "restriction")]
     category: Option<Vec<String>>,
+    #[serde(deserialize_with = "restriction")]
     patient: Option<OfToken>,
+    #[serde(deserialize_with = "restriction")]
     employer: Option<OfToken>,
+}
+
+fn restriction<'d, T: Deserialize<'d>, D: Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -221,6 +237,9 @@ mod tests {
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"status":["done"]}}"#), "'done'"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"colour":[]}}"#), "colour"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":"any"}}"#), "any"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"category":null}}"#), "null"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":null}}"#), "null"),
+            (table(r#"{"g":["a"],"g":["b"]}"#, "[]", ""), "'g'"),
         ] {
             let problem = read(&text).unwrap_err();
             assert!(problem.contains(told), "{problem}");

@@ -177,6 +177,8 @@ fn what_is_no_recipient_no_identity_and_no_key_is_refused_in_words() {
         assert!(wrong.contains(told), "{wrong}");
     }
     assert!(ArchiveKeys::read(&[place.path("none")], None).unwrap_err().contains("none: "));
+    let given = ArchiveKeys::read(&["AGE-SECRET-KEY-1XYZ".into()], None).unwrap_err();
+    assert!(given.contains("in the place of a file") && !given.contains("XYZ"), "{given}");
     drop(base::regular_file::make_anew(&data.join("backup-signing-key")).unwrap());
     fs::write(data.join("backup-signing-key"), "no key").unwrap();
     let (_, recipient) = identity(&place, "own");

@@ -71,17 +71,20 @@ impl SteppedWriter {
                 },
             };
             // A reader may have met the failure; nothing else would open the store again.
-            let first = if self.shared.store.has_failed() { self.reopen(queue, first) } else { first };
+            let first = if self.shared.store.has_failed() { self.reopen(queue, first, None) } else { first };
             let Some(first) = first else { continue };
             self.slow_down();
             let jobs = self.take(first, queue);
             self.shared.metrics.work.batch(jobs.len());
             // A panic is a fault of ours in the middle of a batch: what was stored is asked of the store, and the next batch goes on.
-            if catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).is_err() {
+            let failed = catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).unwrap_or_else(|_| {
                 self.give_up();
-            }
+                None
+            });
             if self.shared.store.has_failed() {
-                self.reopen(queue, None);
+                self.reopen(queue, None, failed);
+            } else if let Some(failed) = failed {
+                failed.answer();
             }
         }
     }
@@ -125,14 +128,15 @@ impl SteppedWriter {
         jobs
     }
 
-    fn batch(&mut self, jobs: Vec<Job>) {
-        match self.commit(jobs) {
-            Ok(mut stored) => {
-                self.publish(&mut stored);
-                stored.answer();
-            }
-            Err(failed) => failed.answer(),
-        }
+    /// Stores a batch and answers; one that failed comes back.
+    fn batch(&mut self, jobs: Vec<Job>) -> Option<FailedBatch> {
+        let mut stored = match self.commit(jobs) {
+            Ok(stored) => stored,
+            Err(failed) => return Some(failed),
+        };
+        self.publish(&mut stored);
+        stored.answer();
+        None
     }
 
     /// Judges the jobs of a batch in their order and commits what they change.
@@ -324,12 +328,24 @@ impl SteppedWriter {
     }
 
     /// Opens the store again, with back-off; whoever waits meanwhile is told so. Gives back who waited first, when nothing was to wait for.
-    fn reopen(&mut self, queue: &Receiver<Job>, mut first: Option<Job>) -> Option<Job> {
+    ///
+    /// The batch that failed is answered behind the first try: whoever reads next finds a store that is open. Behind damage a try reads the
+    /// whole file, so nobody waits for it.
+    fn reopen(
+        &mut self,
+        queue: &Receiver<Job>,
+        mut first: Option<Job>,
+        mut failed: Option<FailedBatch>,
+    ) -> Option<Job> {
+        if self.shared.store.is_damaged() {
+            failed.take().into_iter().for_each(FailedBatch::answer);
+        }
         let refused = Arc::new(StoreError::Reopening);
         let mut pause = Duration::from_millis(10);
         loop {
             // What is read may be as damaged as what failed, and a panic here would end the thread.
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_reopen()));
+            failed.take().into_iter().for_each(FailedBatch::answer);
             match tried.unwrap_or_else(|_| Err(StoreError::Damaged("opening it again panicked".into()))) {
                 Ok(()) => return first,
                 Err(error) => {

@@ -370,11 +370,11 @@ impl Store {
     pub fn reopen(&self) -> Result<Stands, StoreError> {
         self.distrust();
         self.expect_in_place()?;
-        let whole = self.expect_whole();
+        let ready = self.expect_whole().and_then(|()| Ok(self.options.medium.prove_room(&self.path)?));
         let is_open = || self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
         if self.is_aside()
             && is_open()
-            && let Err(error) = whole
+            && let Err(error) = ready
         {
             // Reads go on from what is open.
             return Err(error);
@@ -384,8 +384,7 @@ impl Store {
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
         let open = || -> Result<_, StoreError> {
-            whole?;
-            self.options.medium.prove_room(&self.path)?;
+            ready?;
             let database = self.options.open(&self.path, OpenMode::Write)?;
             Ok((Stands::read(&database)?, database))
         };
