@@ -12,7 +12,7 @@ pub const BACKUP_WITHIN_DATA: &str =
     "backup.folder must not lie in storage.data: what takes the one away takes the other";
 
 /// What can be used, but is most likely not meant.
-pub fn doubts(config: &Config) -> Vec<String> {
+pub(super) fn doubts(config: &Config) -> Vec<String> {
     let everybody = config.server.trusted_proxies.iter().filter(|network| network.is_everybody());
     let doubt = |network| {
         format!(
