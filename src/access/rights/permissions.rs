@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use certificate::{State, Status};
@@ -199,7 +200,8 @@ struct PermissionEntry {
 }
 
 fn restriction<'d, T: Deserialize<'d>, D: Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(value).map(Some)
+    let said = Option::deserialize(value)?;
+    said.map(Some).ok_or_else(|| D::Error::custom("null restricts nothing; leave the row out"))
 }
 
 #[derive(Deserialize)]
@@ -239,7 +241,7 @@ mod tests {
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":"any"}}"#), "any"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"category":null}}"#), "null"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":null}}"#), "null"),
-            (table(r#"{"g":["a"],"g":["b"]}"#, "[]", ""), "'g'"),
+            (table(r#"{"g":["a"],"g":["b"]}"#, "[]", ""), "groups.g"),
         ] {
             let problem = read(&text).unwrap_err();
             assert!(problem.contains(told), "{problem}");

@@ -8,13 +8,10 @@ use std::ops::Range;
 use super::change::ChangeRow;
 use super::hour_count::{CountStep, TIME_COUNT, newest_first};
 use super::log::ReadOnlyTable;
-use super::tables::{META, TIME};
+use super::tables::{META, TIME, UNORDERED};
 use super::version_keys::{HiddenVersions, VersionKey};
 use super::{Batch, StoreError, StoreReader};
 use certificate::Seq;
-
-/// In `meta`: the first change that is older than the one before it.
-pub(super) const UNORDERED: &str = "unordered";
 
 /// Hidden versions that are passed one by one before the next shown one is looked for by halving.
 const HIDDEN_ROWS_MAX: u64 = if cfg!(test) { 4 } else { 64 };
@@ -46,7 +43,7 @@ pub struct VersionsByTime<'r> {
 }
 
 /// Where a version is looked for.
-struct Span {
+struct SearchedTimes {
     low: VersionKey,
     high: VersionKey,
     /// Versions of the table of times at or behind `high`.
@@ -56,7 +53,7 @@ struct Span {
 }
 
 /// Versions of the table of times that are counted together.
-struct Counted {
+struct CountedVersions {
     start: VersionKey,
     end: VersionKey,
     versions: u64,
@@ -145,7 +142,8 @@ impl VersionsByTime<'_> {
 
     /// The version that has this many shown ones behind it.
     fn place(&self, newer: u64, hidden: &HiddenVersions) -> Result<Option<VersionKey>, StoreError> {
-        let mut span = Span { low: (i64::MIN, 0), high: (i64::MAX, u64::MAX), behind: 0, changes: 0..self.ordered };
+        let mut span =
+            SearchedTimes { low: (i64::MIN, 0), high: (i64::MAX, u64::MAX), behind: 0, changes: 0..self.ordered };
         let has_more = |key: VersionKey, timed: u64, changes: &Range<u64>| -> Result<bool, StoreError> {
             Ok((self.ordered_from(key, changes)? + timed).saturating_sub(hidden.from(key)) > newer)
         };
@@ -196,15 +194,15 @@ impl VersionsByTime<'_> {
     }
 
     /// What the table of times has in a span, newest first, counted by a length; by itself with none.
-    fn counted(&self, step: Option<CountStep>, span: &Span) -> Result<Vec<Counted>, StoreError> {
+    fn counted(&self, step: Option<CountStep>, span: &SearchedTimes) -> Result<Vec<CountedVersions>, StoreError> {
         let Some(step) = step else {
             let rows = self.times.range(span.low..span.high)?.rev();
-            let version = |(time, seq)| Counted { start: (time, seq), end: (time, seq + 1), versions: 1 };
+            let version = |(time, seq)| CountedVersions { start: (time, seq), end: (time, seq + 1), versions: 1 };
             return rows.map(|row| row.map(|(key, _)| version(key.value()))).collect();
         };
         let counted = |(number, versions)| {
             let times = step.times(number);
-            Counted { start: (times.start, 0), end: (times.end, 0), versions }
+            CountedVersions { start: (times.start, 0), end: (times.end, 0), versions }
         };
         newest_first(&self.counts, step, span.low.0..span.high.0)?.map(|count| count.map(counted)).collect()
     }

@@ -2,13 +2,12 @@
 
 use redb::{Key, TableDefinition, TableHandle, Value};
 
-use super::by_time::UNORDERED;
 use super::consent::CLOSED;
 use super::hour_count::TIME_COUNT;
 use super::list::LIST_ID;
 use super::log::{ReadTransaction, WriteTransaction};
 use super::patient::{BORN, FORMER, IDENTIFIER, LINK};
-use super::tables::{CLASS, COUNTER, META, TIME};
+use super::tables::{CLASS, COUNTER, META, TIME, UNORDERED};
 use super::{StoreError, StoreReader};
 use aws_lc_rs::digest::{Context, SHA256};
 

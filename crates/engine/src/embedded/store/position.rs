@@ -1,12 +1,11 @@
 //! How far a store has come.
 
-use super::by_time::UNORDERED;
 use super::change::ChangeRow;
 use super::error::StoreError;
 use super::log::{Log, ReadTransaction};
 use super::mark;
 use super::stamps::{LATEST_STAMP, LatestStamp};
-use super::tables::{CLASS, COUNTER, LOG, META, VERSION};
+use super::tables::{CLASS, COUNTER, LOG, META, UNORDERED, VERSION};
 use crate::ClockReset;
 use certificate::{Id, Seq};
 

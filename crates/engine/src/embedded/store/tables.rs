@@ -15,6 +15,9 @@ pub(super) const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("coun
 pub(super) const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
 pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
+/// In `meta`: the first change that is older than the one before it.
+pub(super) const UNORDERED: &str = "unordered";
+
 /// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
 pub const FORMAT: u32 = 3;
 
