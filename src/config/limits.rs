@@ -115,6 +115,9 @@ pub const LINK_MINUTES: u32 = 60;
 /// copies that compression makes, some 200 MB.
 pub const LARGE_ANSWERS: usize = 2;
 
+/// Of these, those of one client: one that reads slowly leaves a turn to others.
+pub const LARGE_ANSWERS_OF_ONE: usize = 1;
+
 /// Bytes of a Bundle. A page of the default count fits, whatever its certificates hold; whoever asks for more of the largest ones is
 /// told to ask for fewer.
 pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;

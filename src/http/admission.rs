@@ -9,12 +9,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::body::BodyMemory;
-use super::clients::{ClientKey, ClientRequest, ClientTable, CountedFor, Throttled};
+use super::clients::{ClientRequest, ClientTable, CountedFor, Throttled};
 use super::load::{Counted, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
-use crate::interaction::{HeavySearchPermit, Turns};
+use crate::interaction::{ClientKey, HeavySearchPermit, Turns};
 use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
@@ -62,7 +62,7 @@ impl Admission {
         let patience = Duration::from_millis(REQUEST_WAIT_MS);
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
         let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
-        let large_bodies = Turns::new(LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
+        let large_bodies = Turns::new(LARGE_BODIES, LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
         let (reading, changing) = (gate(), gate());
         Admission { reading, changing, at_once, patience, large_bodies, large_body_patience, clients, load }
     }
@@ -116,7 +116,7 @@ impl Admission {
                 Some(share) => share.acquire_owned().await.ok(),
                 None => None,
             };
-            Some(HeavySearchPermit::of((self.large_bodies.take().await.ok()?, share)))
+            Some(HeavySearchPermit::of((self.large_bodies.take(client).await.ok()?, share)))
         };
         timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
             count(&self.load.requests_refused);

@@ -2,50 +2,23 @@
 //! answers that it has not read. A client is an address, or what a trusted security server of X-Road names.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::{BodyMemory, MemoryPool};
-use super::places::counted;
 use super::seat::now_ms;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
+use crate::interaction::ClientKey;
 
 /// Seconds' worth of requests that a client may send at once under `server.requests_per_second`. A page of a client is a handful of them.
 const REQUESTS_BURST_S: u32 = 2;
-
-/// Whom a request is counted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClientKey {
-    /// As [`counted`].
-    Address(IpAddr),
-    /// A client of X-Road: the first half of the digest of its identity.
-    XRoad([u8; 16]),
-    /// A sender that is trusted to name such clients; it stands for all of them.
-    Sender(IpAddr),
-}
 
 /// The client of a request, and the trusted sender that named it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedFor {
     pub client: ClientKey,
     pub sender: Option<ClientKey>,
-}
-
-impl ClientKey {
-    pub fn address(address: IpAddr) -> ClientKey {
-        ClientKey::Address(counted(address))
-    }
-
-    pub fn sender(address: IpAddr) -> ClientKey {
-        ClientKey::Sender(counted(address))
-    }
-
-    /// `digest` has 16 bytes at least.
-    pub fn x_road(digest: &[u8]) -> ClientKey {
-        ClientKey::XRoad(*digest.first_chunk().expect("a digest of SHA-256 has 32 bytes"))
-    }
 }
 
 /// All clients that were here lately.
@@ -112,7 +85,7 @@ impl ClientTable {
         // The rate is that of each client: a sender has as many as it has clients.
         let (max, has_rate) = match key {
             ClientKey::Sender(_) => (self.of_sender_max, false),
-            ClientKey::Address(_) | ClientKey::XRoad(_) => (self.under_way_max, self.per_second > 0),
+            _ => (self.under_way_max, self.per_second > 0),
         };
         let full = self.full();
         let mut known = self.known();
@@ -219,6 +192,8 @@ impl Drop for ClientRequest<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn address(number: u32) -> ClientKey {

@@ -2,7 +2,7 @@
 //! makes room for a newcomer.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::load::{LoadCounters, count};
 use super::seat::{Seat, now_ms};
 use crate::http::limits::IDLE_MS;
+use crate::interaction::counted;
 
 /// Milliseconds that a newcomer waits for a connection that has to make room. It only has to notice.
 const ROOM_WAIT_MS: u64 = 100;
@@ -58,14 +59,6 @@ struct Taken {
     longest_idle: VecDeque<(Arc<Seat>, u64)>,
     /// Before this moment nobody looks again, because nobody was idle.
     look_again: u64,
-}
-
-/// An address as it is counted: IPv4 whole, of IPv6 the block that one customer of a network has.
-pub(super) fn counted(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-    }
 }
 
 impl Places {

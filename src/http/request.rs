@@ -87,6 +87,7 @@ pub fn context(
         by_form: row.body == Some(BodyContent::Form),
         who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,
+        client: arrival.counted.map(|counted| counted.client),
         handed_on,
         held: None,
         met: None,

@@ -6,12 +6,13 @@ use aws_lc_rs::digest::{Context, SHA256};
 use hyper::header::HeaderName;
 use hyper::http::request::Parts;
 
-use super::clients::{ClientKey, CountedFor};
+use super::clients::CountedFor;
 use super::handed_on::{AUTHOR_ID, CLIENT, ID, ISSUE, USERID};
 use super::proxy;
 use super::query::decode;
 use super::settings::HttpSettings;
 use crate::config::{XRoadSender, XRoadSettings};
+use crate::interaction::ClientKey;
 
 /// Marks a request of a connection whose client certificate `x_road.from` names.
 #[derive(Clone, Copy)]

@@ -13,13 +13,13 @@ use tokio::time::{Instant, timeout_at};
 use super::answers::NoMemory;
 use super::arrival::{Arrival, RequestFacts, RequestQuery};
 use super::body::{BodySize, Lender, ReceivedBody};
-use super::clients::{ClientKey, ClientRequest};
+use super::clients::ClientRequest;
 use super::load::count;
 use super::route::{self, Route};
 use super::{HttpServer, Interactions, account, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Answer, BodyContent, HeavySearchPermit, Interaction, RequestContext};
+use crate::interaction::{Answer, BodyContent, ClientKey, HeavySearchPermit, Interaction, RequestContext};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 

@@ -29,7 +29,7 @@ impl Service {
             return Err(missing());
         }
         let trail = log.clone();
-        let found = self.long(move || find(&log, number)).await??;
+        let found = self.long(context.turn_client(), move || find(&log, number)).await??;
         if found.is_none() && trail.should_hold(number).map_err(unreadable)? {
             // What cannot be read is not what never was.
             trail.doubt(&format!("event {} cannot be read", number.0));
@@ -61,7 +61,7 @@ impl Service {
         }
         let (count, skipped) = (request.count(), request.skipped());
         let engine = self.engine.clone();
-        let worked = self.long(move || {
+        let worked = self.long(context.turn_client(), move || {
             let mut patients = PatientsOf::new(&engine);
             let mut patient_of = |id, version| patients.of(id, version);
             let rows = skipped..skipped + u64::from(count);

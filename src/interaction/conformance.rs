@@ -48,7 +48,7 @@ impl Service {
         if context.subset == Subset::Count {
             return Err(issue::wrong("_summary", "count", "true, text, data or false on a read").into());
         }
-        let turn = self.turn_for(found.text.len()).await?;
+        let turn = self.turn_for(context, found.text.len()).await?;
         let body = reduced(found.text.to_vec(), &context.subset);
         Ok(Answer { status: 200, body, turn, ..Answer::default() })
     }
@@ -76,17 +76,17 @@ impl Service {
         let shown: Vec<&ConformanceResource> = found.iter().skip(skipped).take(request.count() as usize).collect();
         let bytes = shown.iter().map(|found| found.text.len() + ENTRY_BYTES).sum();
         within(bytes)?;
-        let turn = self.turn_for(bytes).await?;
+        let turn = self.turn_for(context, bytes).await?;
         let shown = shown.into_iter().map(|found| (found.id.to_owned(), Cow::Borrowed(found.text)));
         let body = self.searchset(context, kind.name(), &request, total, shown)?;
         Ok(Answer { status: 200, body, turn, ..Answer::default() })
     }
 
     /// Large answers are made in turns, so that the memory of all of them is bounded.
-    async fn turn_for(&self, bytes: usize) -> Result<Option<HeavySearchPermit>, Outcome> {
+    async fn turn_for(&self, context: &RequestContext, bytes: usize) -> Result<Option<HeavySearchPermit>, Outcome> {
         match bytes {
             ..=LARGE_ANSWER_BYTES => Ok(None),
-            _ => self.large_answers.take().await.map(Some),
+            _ => self.large_answers.take(context.turn_client()).await.map(|turn| Some(HeavySearchPermit::of(turn))),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::client::ClientKey;
 use super::held::CallerGrants;
 pub use crate::access::Identity;
 pub use crate::audit::{AuditAction, AuditEvent, From, Method, NamedCollector, NamedKeys};
@@ -37,6 +38,8 @@ pub struct RequestContext {
     pub who: Actor,
     /// Who calls, as a token says. `None`: developer mode without a token, which may do everything.
     pub identity: Option<Arc<Identity>>,
+    /// Whom the bounds on clients count it for. `None`: this machine itself.
+    pub client: Option<ClientKey>,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
     /// What they may do; known once the request was admitted.
@@ -88,6 +91,11 @@ impl RequestContext {
         let purpose = if only_looks { LookupPurpose::Look } else { LookupPurpose::Callers };
         let authorization = self.handed_on.as_ref().and_then(|handed_on| handed_on.authorization.clone());
         Caller { authorization, ..self.caller(purpose) }
+    }
+
+    /// Whom its turns are counted for: whoever the token is of, from wherever they call.
+    pub(super) fn turn_client(&self) -> Option<ClientKey> {
+        self.identity.as_ref().map(|identity| ClientKey::person(&identity.person)).or(self.client)
     }
 
     /// Adds whom the request names to its event.

@@ -70,7 +70,8 @@ impl Service {
         let (Some(met), Some(asked)) = (&context.met, &context.if_none_exist) else { return };
         met.add(|named| self.reader().condition(&asked.pairs, named));
         let Ok(token) = identifier_asked(&asked.pairs) else { return };
-        let certificates = self.meet_certificates(met, Filter::Term(token.term(Field::Identifier))).await;
+        let certificates =
+            self.meet_certificates(context.turn_client(), met, Filter::Term(token.term(Field::Identifier))).await;
         let certificates: Vec<String> = certificates.iter().map(|hit| format!("{}/{}", hit.id, hit.version)).collect();
         let more = context.who.particulars.get_or_insert_default();
         more.condition = Some(asked.text.clone());

@@ -59,7 +59,7 @@ impl Service {
         check_version(&set.about, asked.text("valueSetVersion"))?;
         let (now, is_small) = ((self.clock)(), terminology.size_of(set) <= EXPANSION_CODES_MAX);
         let work = move || expanded(&terminology, meant.set(&terminology)?, &asked, now);
-        let body = if is_small { work()? } else { self.heavy(work).await?? };
+        let body = if is_small { work()? } else { self.heavy(context.turn_client(), work).await?? };
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 }

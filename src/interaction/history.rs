@@ -36,7 +36,7 @@ impl Service {
         let page = match self.engine.is_long(&question) {
             true => {
                 let engine = self.engine.clone();
-                self.long(move || engine.history(&question)).await?
+                self.long(context.turn_client(), move || engine.history(&question)).await?
             }
             false => self.engine.history(&question),
         };

@@ -10,6 +10,9 @@ pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// more takes a serving thread from other requests for longer than 15 ms.
 pub const READ_THROUGH_BYTES: usize = 512 * 1024;
 
+/// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
+pub const TURN_MS: u64 = 20;
+
 /// Requests that wait for a turn of one kind. Whoever comes later would wait longer than allowed and is 503 at once.
 pub const TURNS_WAITING_MAX: usize = 64;
 

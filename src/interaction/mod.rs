@@ -12,6 +12,7 @@ pub mod asked;
 mod audit_event;
 mod author;
 pub mod changes;
+mod client;
 mod conformance;
 pub mod consent;
 mod create;
@@ -46,6 +47,7 @@ pub mod validate;
 mod validate_code;
 
 pub use answer::{Answer, Instead, ShownVersions};
+pub use client::{ClientKey, counted};
 pub use context::{
     EntityTag, HandedOn, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
     XRoadHeaders,

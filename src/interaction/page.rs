@@ -9,6 +9,7 @@ use super::context::{RequestContext, Subset};
 use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
+use super::turns::HeavySearchPermit;
 use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::interaction::limits::{LARGE_ANSWER_BYTES, READ_THROUGH_BYTES};
@@ -62,7 +63,7 @@ impl Service {
             let body = page.finish(bundle);
             return Ok(Answer { status: 200, body, shown: ShownVersions::Many(page.hits), ..Answer::default() });
         }
-        let turn = self.large_answers.take().await?;
+        let turn = self.large_answers.take(context.turn_client()).await?;
         let engine = self.engine.clone();
         let made = tokio::task::spawn_blocking(Trace::carried(move || {
             // What was found while it waited was let go, since that too is memory.
@@ -78,7 +79,7 @@ impl Service {
             }
             let body = page.finish(bundle);
             let shown = ShownVersions::Many(page.hits);
-            Ok(Answer { status: 200, body, turn: Some(turn), shown, ..Answer::default() })
+            Ok(Answer { status: 200, body, turn: Some(HeavySearchPermit::of(turn)), shown, ..Answer::default() })
         }));
         made.await.map_err(Outcome::internal)?
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Answer;
+use super::client::ClientKey;
 use super::context::{NamedCollector, RequestContext, Subset};
 use super::held::CallerGrants;
 use super::page::{self, PageKind};
@@ -198,26 +199,31 @@ impl Service {
         });
         let Some(met) = &context.met else { return };
         for value in named.take(SEARCH_VALUES_MAX).collect::<Vec<_>>() {
-            self.meet_certificates(met, value).await;
+            self.meet_certificates(context.turn_client(), met, value).await;
         }
     }
 
     /// Adds whom the body of a request names to its event, and the certificates that have a number in it.
-    pub(super) async fn meet_body(&self, met: &NamedCollector, body: &[u8]) {
+    pub(super) async fn meet_body(&self, client: Option<ClientKey>, met: &NamedCollector, body: &[u8]) {
         let mut numbers = Vec::new();
         met.add(|named| numbers = self.reader().body(body, named));
         for number in numbers {
-            self.meet_certificates(met, Filter::Term(number.term(Field::Identifier))).await;
+            self.meet_certificates(client, met, Filter::Term(number.term(Field::Identifier))).await;
         }
     }
 
     /// Adds the oldest certificates that a request names by an identifier to its event: an answer tells of them whether it shows them,
     /// counts them or finds none that meets the rest of what was asked. They come back.
-    pub(super) async fn meet_certificates(&self, met: &NamedCollector, filter: Filter) -> Vec<Hit> {
+    pub(super) async fn meet_certificates(
+        &self,
+        client: Option<ClientKey>,
+        met: &NamedCollector,
+        filter: Filter,
+    ) -> Vec<Hit> {
         let oldest = Sort { key: SortKey::Id, descending: false };
         let query = EngineQuery { filter, sort: vec![oldest], page: 1, count: AUDIT_NAMED_BY_VALUE_MAX };
         // What cannot be searched now is refused by the search itself.
-        let Ok(page) = self.found(query).await else { return Vec::new() };
+        let Ok(page) = self.found(client, query).await else { return Vec::new() };
         met.add(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
         page.hits
     }
@@ -225,21 +231,22 @@ impl Service {
     /// As [`found`](Self::found). Where the answer shows none of the few that it counts, they go into the event of the request: the count
     /// tells as much of each, whatever was asked.
     async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
-        let Some(met) = &context.met else { return self.found(query).await };
-        let page = self.found(query.clone()).await?;
+        let client = context.turn_client();
+        let Some(met) = &context.met else { return self.found(client, query).await };
+        let page = self.found(client, query.clone()).await?;
         if page.hits.is_empty() && (1..=u64::from(AUDIT_COUNTED_MAX)).contains(&page.total) {
-            let counted = self.found(EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
+            let counted = self.found(client, EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
             let counted = counted.hits.into_iter().map(|hit| (hit.id, Some(hit.version)));
             met.add(|named| named.certificates.extend(counted));
         }
         Ok(page)
     }
 
-    async fn found(&self, query: EngineQuery) -> Result<SearchPage, Outcome> {
+    async fn found(&self, client: Option<ClientKey>, query: EngineQuery) -> Result<SearchPage, Outcome> {
         let planned = self.engine.plan(query).map_err(unsearchable)?;
         let found = match planned.rows() < self.heavy_rows {
             true => planned.run(),
-            false => self.heavy(move || planned.run()).await?,
+            false => self.heavy(client, move || planned.run()).await?,
         };
         found.map_err(unsearchable)
     }
@@ -250,9 +257,10 @@ impl Service {
     /// As there.
     pub(super) async fn heavy<T: Send + 'static>(
         &self,
+        client: Option<ClientKey>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
-        in_turn(&self.heavy_turns, work).await
+        in_turn(&self.heavy_turns, client, work).await
     }
 
     /// Runs a long search [in its turn](in_turn).
@@ -261,9 +269,10 @@ impl Service {
     /// As there.
     pub(super) async fn long<T: Send + 'static>(
         &self,
+        client: Option<ClientKey>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
-        in_turn(&self.long_turns, work).await
+        in_turn(&self.long_turns, client, work).await
     }
 
     /// An OperationOutcome of warnings about a search.
@@ -333,8 +342,8 @@ mod tests {
         let mut service =
             Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
-        service.heavy_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
-        service.long_turns = Turns::new(1, Duration::from_millis(20), Hcert::LongSearchesFull);
+        service.heavy_turns = Turns::new(1, 1, Duration::from_millis(20), Hcert::HeavySearchesFull);
+        service.long_turns = Turns::new(1, 1, Duration::from_millis(20), Hcert::LongSearchesFull);
         service
     }
 
@@ -361,14 +370,14 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));
-        let before = service.heavy_turns.take().await.unwrap();
+        let before = service.heavy_turns.take(None).await.unwrap();
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Err(Hcert::HeavySearchesFull));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
         assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Ok(200));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Capabilities)).await, Ok(200));
         drop(before);
         // Long searches wait for each other, and heavy ones for none of them.
-        let _long = service.long_turns.take().await.unwrap();
+        let _long = service.long_turns.take(None).await.unwrap();
         assert_eq!(asked(&service, InteractionKind::HistoryType, "_at", "2026").await, Err(Hcert::LongSearchesFull));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::Search)).await, Ok(200));
         assert_eq!(answer(&service, Interaction::plain(InteractionKind::HistoryType)).await, Ok(200));
@@ -381,7 +390,7 @@ mod tests {
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
         let (begun, begins) = tokio::sync::oneshot::channel();
         {
-            let work = service.heavy(move || {
+            let work = service.heavy(None, move || {
                 let _ = begun.send(());
                 let _ = wait.recv();
             });
@@ -390,8 +399,8 @@ mod tests {
                 begun = begins => begun.unwrap(),
             }
         }
-        assert_eq!(service.heavy(|| ()).await.unwrap_err().leading(), Hcert::HeavySearchesFull);
+        assert_eq!(service.heavy(None, || ()).await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         drop(go_on);
-        while service.heavy(|| ()).await.is_err() {}
+        while service.heavy(None, || ()).await.is_err() {}
     }
 }

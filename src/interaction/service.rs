@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
-use crate::config::limits::LARGE_ANSWERS;
+use crate::config::limits::{LARGE_ANSWERS, LARGE_ANSWERS_OF_ONE};
 use crate::registry::{Ask, Registry};
 use certificate::head::{self, HEAD_BYTES_MAX};
 use certificate::search::issue;
@@ -99,10 +99,25 @@ impl Service {
             settings,
             clock,
             seal,
-            heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
+            heavy_turns: Turns::new(
+                heavy_at_once,
+                heavy_at_once,
+                Duration::from_secs(HEAVY_WAIT_S),
+                Hcert::HeavySearchesFull,
+            ),
             heavy_rows: HEAVY_ROWS,
-            long_turns: Turns::new(LONG_AT_ONCE, Duration::from_secs(HEAVY_WAIT_S), Hcert::LongSearchesFull),
-            large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
+            long_turns: Turns::new(
+                LONG_AT_ONCE,
+                LONG_AT_ONCE,
+                Duration::from_secs(HEAVY_WAIT_S),
+                Hcert::LongSearchesFull,
+            ),
+            large_answers: Turns::new(
+                LARGE_ANSWERS,
+                LARGE_ANSWERS_OF_ONE,
+                Duration::from_secs(LARGE_WAIT_S),
+                Hcert::LargeAnswersFull,
+            ),
             fixed: OnceLock::new(),
             capabilities,
         }
@@ -159,13 +174,13 @@ impl Service {
         // What only reads may be given up on its way; of a change the body is read again only where it made none, since the event of a
         // change names whom it is about.
         let met = context.met.clone().filter(|_| interaction.row.names && !body.is_empty());
-        let may_change = interaction.may_change();
+        let (may_change, client) = (interaction.may_change(), context.turn_client());
         if let Some(met) = met.as_ref().filter(|_| !may_change) {
-            Box::pin(self.meet_body(met, &body)).await;
+            Box::pin(self.meet_body(client, met, &body)).await;
         }
         let done = self.done(interaction, context, &body).await;
         if let Some(met) = met.filter(|_| may_change && !matches!(&done, Ok(answer) if answer.changed)) {
-            Box::pin(self.meet_body(&met, &body)).await;
+            Box::pin(self.meet_body(client, &met, &body)).await;
         }
         if let Err(outcome) = &done
             && outcome.leading() == Hcert::StoreDamaged

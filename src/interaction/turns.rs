@@ -1,82 +1,266 @@
-//! Turns: work that only few requests may do at once. The others wait in the order they came: not for ever, and not too many of them.
+//! Turns: work that only few requests may do at once. The others wait: not for ever, and not too many of them. Clients come in turn, each
+//! with the requests it has waiting, so that however many one client sends, another waits for no more than one piece of work of each.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
-use crate::interaction::limits::TURNS_WAITING_MAX;
+use super::client::ClientKey;
+use crate::interaction::limits::{TURN_MS, TURNS_WAITING_MAX};
+use base::pause;
 use base::trace::Trace;
 use fhir::outcome::{Hcert, Outcome};
 
+/// Whom a turn is counted for. `None`: this machine itself.
+type TurnClient = Option<ClientKey>;
+
 /// A number of turns. A request whose client goes away stops waiting.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Turns {
     /// What a request is refused with when its turn does not come.
     full: Hcert,
-    free: Arc<Semaphore>,
     patience: Duration,
-    waiting: AtomicUsize,
+    line: Arc<TurnLine>,
 }
 
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
+#[derive(Debug)]
+pub struct Turn {
+    client: TurnClient,
+    /// When it began, or was looked after last.
+    since: Instant,
+    /// None once it belongs to another one.
+    line: Option<Arc<TurnLine>>,
+}
+
+/// What a request holds until its answer is sent.
 #[derive(Debug)]
 pub struct HeavySearchPermit {
     _lent: Box<dyn Any + Send + Sync>,
 }
 
 impl HeavySearchPermit {
-    /// A turn that gives this back.
+    /// A permit that gives this back.
     pub fn of(lent: impl Any + Send + Sync) -> HeavySearchPermit {
         HeavySearchPermit { _lent: Box::new(lent) }
     }
 }
 
 impl Turns {
-    pub fn new(at_once: usize, patience: Duration, full: Hcert) -> Turns {
-        Turns { full, free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
+    /// `of_one` is how many of them one client may hold; this machine itself may hold all.
+    pub fn new(at_once: usize, of_one: usize, patience: Duration, full: Hcert) -> Turns {
+        let state = LineState { free: at_once, held: HashMap::new(), clients: VecDeque::new() };
+        let line = TurnLine { of_one, waiting: AtomicUsize::new(0), state: Mutex::new(state) };
+        Turns { full, patience, line: Arc::new(line) }
     }
 
     /// Requests that wait for a turn at this moment.
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.line.waiting.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn.
     ///
     /// # Errors
-    /// 503 when it does not come in time, and at once when too many wait already: they hold what they brought along, and light requests
-    /// have to be let in beside them.
-    pub async fn take(&self) -> Result<HeavySearchPermit, Outcome> {
-        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(HeavySearchPermit::of(permit));
+    /// 503 when it does not come in time, and at once when too many wait already and none of a client with more of them: they hold what
+    /// they brought along, and light requests have to be let in beside them.
+    pub async fn take(&self, client: TurnClient) -> Result<Turn, Outcome> {
+        let entered = self.line.enter(client).ok_or(self.full)?;
+        match entered {
+            Entered::Now(turn) => Ok(turn),
+            Entered::Waits(turn) => {
+                let _waits = Waits::new(&self.line.waiting);
+                let turn = timeout(self.patience, turn).await.ok().and_then(Result::ok);
+                turn.ok_or_else(|| self.full.into())
+            }
         }
-        let _waits = Waits::new(&self.waiting);
-        if self.waiting() > TURNS_WAITING_MAX {
-            return Err(self.full.into());
-        }
-        let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
-        let permit = taken.ok().and_then(Result::ok);
-        permit.map(HeavySearchPermit::of).ok_or_else(|| self.full.into())
     }
 }
 
-/// Runs what takes long on a thread of its own when its turn comes, so that reads keep a worker.
+impl Turn {
+    /// Lets those of other clients who wait go first, once the turn has taken its time. Comes back with a turn. It blocks its thread.
+    fn let_others_go_first(&mut self) {
+        if self.since.elapsed() < Duration::from_millis(TURN_MS) {
+            return;
+        }
+        if let Some(line) = &self.line
+            && let Some(turn) = line.pause(&self.client)
+        {
+            TurnLine::release(line, &self.client);
+            // Nobody takes those that paused out of the line.
+            self.line = turn.blocking_recv().ok().and_then(|mut turn| turn.line.take());
+        }
+        self.since = Instant::now();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            TurnLine::release(&line, &self.client);
+        }
+    }
+}
+
+/// Who waits for a kind of turn.
+#[derive(Debug)]
+struct TurnLine {
+    of_one: usize,
+    waiting: AtomicUsize,
+    state: Mutex<LineState>,
+}
+
+#[derive(Debug)]
+struct LineState {
+    free: usize,
+    /// Turns by who holds them; of those only who hold one.
+    held: HashMap<TurnClient, usize>,
+    /// Each client that waits, in the order in which they come next.
+    clients: VecDeque<WaitingClient>,
+}
+
+/// A client with what it has in the line; never nothing.
+#[derive(Debug)]
+struct WaitingClient {
+    client: TurnClient,
+    /// What was begun.
+    paused: VecDeque<Sender<Turn>>,
+    new: VecDeque<Sender<Turn>>,
+}
+
+enum Entered {
+    Now(Turn),
+    Waits(Receiver<Turn>),
+}
+
+impl TurnLine {
+    fn state(&self) -> MutexGuard<'_, LineState> {
+        self.state.lock().expect("no holder of this lock can panic")
+    }
+
+    /// A turn, or a place in the line; nothing where there is none.
+    fn enter(self: &Arc<TurnLine>, client: TurnClient) -> Option<Entered> {
+        let mut state = self.state();
+        if state.free > 0 && state.may_have_one(&client, self.of_one) {
+            state.lend(&client);
+            return Some(Entered::Now(self.turn(client)));
+        }
+        state.forget_those_who_left();
+        let of_client = state.clients.iter().find(|waiting| waiting.client == client);
+        let of_client = of_client.map_or(0, |waiting| waiting.new.len());
+        if state.clients.iter().map(|waiting| waiting.new.len()).sum::<usize>() >= TURNS_WAITING_MAX {
+            // The last one of whoever has most makes room for those who have fewer.
+            let crowd = state.clients.iter_mut().max_by_key(|waiting| waiting.new.len())?;
+            if crowd.new.len() <= of_client + 1 {
+                return None;
+            }
+            crowd.new.pop_back();
+        }
+        let (sender, receiver) = channel();
+        state.waiting(client).new.push_back(sender);
+        Some(Entered::Waits(receiver))
+    }
+
+    /// A place in the line, before whatever else its client has there, where another client waits too. Its turn is to be given back then.
+    fn pause(&self, client: &TurnClient) -> Option<Receiver<Turn>> {
+        let mut state = self.state();
+        state.forget_those_who_left();
+        state.clients.iter().find(|waiting| waiting.client != *client)?;
+        if let Some(at) = state.clients.iter().position(|waiting| waiting.client == *client) {
+            let last = state.clients.remove(at)?;
+            state.clients.push_back(last);
+        }
+        let (sender, receiver) = channel();
+        state.waiting(*client).paused.push_back(sender);
+        Some(receiver)
+    }
+
+    /// Takes a turn back, and gives it to whoever comes next.
+    fn release(line: &Arc<TurnLine>, client: &TurnClient) {
+        let mut state = line.state();
+        state.free += 1;
+        if let Some(held) = state.held.get_mut(client) {
+            *held -= 1;
+            if *held == 0 {
+                state.held.remove(client);
+            }
+        }
+        if let Some((next, sender)) = state.next(line.of_one) {
+            drop(state);
+            // One that left meanwhile drops it, and so gives it to the next one.
+            let _ = sender.send(line.turn(next));
+        }
+    }
+
+    fn turn(self: &Arc<TurnLine>, client: TurnClient) -> Turn {
+        Turn { client, since: Instant::now(), line: Some(Arc::clone(self)) }
+    }
+}
+
+impl LineState {
+    fn may_have_one(&self, client: &TurnClient, of_one: usize) -> bool {
+        client.is_none() || self.held.get(client).is_none_or(|held| *held < of_one)
+    }
+
+    fn lend(&mut self, client: &TurnClient) {
+        self.free -= 1;
+        *self.held.entry(*client).or_default() += 1;
+    }
+
+    /// Whose turn it is; it is lent. Clients that have as many as they may are passed over.
+    fn next(&mut self, of_one: usize) -> Option<(TurnClient, Sender<Turn>)> {
+        let at = self.clients.iter().position(|waiting| self.may_have_one(&waiting.client, of_one))?;
+        let mut waiting = self.clients.remove(at)?;
+        let sender = waiting.paused.pop_front().or_else(|| waiting.new.pop_front())?;
+        let client = waiting.client;
+        if !waiting.is_empty() {
+            self.clients.push_back(waiting);
+        }
+        self.lend(&client);
+        Some((client, sender))
+    }
+
+    fn forget_those_who_left(&mut self) {
+        for waiting in &mut self.clients {
+            waiting.new.retain(|sender| !sender.is_closed());
+        }
+        self.clients.retain(|waiting| !waiting.is_empty());
+    }
+
+    /// The place of a client in the line, the last one if it has none yet.
+    fn waiting(&mut self, client: TurnClient) -> &mut WaitingClient {
+        let at = self.clients.iter().position(|waiting| waiting.client == client).unwrap_or(self.clients.len());
+        if at == self.clients.len() {
+            self.clients.push_back(WaitingClient { client, paused: VecDeque::new(), new: VecDeque::new() });
+        }
+        &mut self.clients[at]
+    }
+}
+
+impl WaitingClient {
+    fn is_empty(&self) -> bool {
+        self.paused.is_empty() && self.new.is_empty()
+    }
+}
+
+/// Runs what takes long on a thread of its own when its turn comes, so that reads keep a worker. Where it [pauses](pause), others go first.
 ///
 /// # Errors
 /// 503 when its turn does not come in time.
 pub(super) async fn in_turn<T: Send + 'static>(
     turns: &Turns,
+    client: TurnClient,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Outcome> {
-    let turn = turns.take().await?;
+    let mut turn = turns.take(client).await?;
     let worked = tokio::task::spawn_blocking(Trace::carried(move || {
         // The turn ends with the work, which goes on when its client has gone.
-        let _turn = turn;
-        work()
+        pause::with(move || turn.let_others_go_first(), work)
     }));
     worked.await.map_err(Outcome::internal)
 }
@@ -117,47 +301,135 @@ mod tests {
         .await
     }
 
+    fn turns(at_once: usize, of_one: usize) -> Turns {
+        Turns::new(at_once, of_one, Duration::from_secs(600), Hcert::HeavySearchesFull)
+    }
+
+    fn person(name: &str) -> TurnClient {
+        Some(ClientKey::person(name))
+    }
+
     #[tokio::test]
     async fn turns_come_in_order_and_pass_over_those_who_left() {
-        let turns = Turns::new(1, Duration::from_secs(60), Hcert::HeavySearchesFull);
-        let first = turns.take().await.unwrap();
-        let mut second = Box::pin(turns.take());
+        let turns = turns(1, 1);
+        let first = turns.take(None).await.unwrap();
+        let mut second = Box::pin(turns.take(None));
         assert!(has_come(&mut second).await.is_none());
-        let mut third = pin!(turns.take());
+        let mut third = pin!(turns.take(None));
         assert!(has_come(&mut third).await.is_none());
         // Its client has gone.
         drop(second);
         drop(first);
         let third = has_come(&mut third).await.expect("it is its turn").unwrap();
-        let mut fourth = pin!(turns.take());
+        let mut fourth = pin!(turns.take(None));
         assert!(has_come(&mut fourth).await.is_none());
         drop(third);
         assert!(has_come(&mut fourth).await.expect("it is its turn").is_ok());
     }
 
     #[tokio::test]
-    async fn no_more_wait_than_can_have_their_turn() {
-        let turns = Turns::new(1, Duration::from_secs(600), Hcert::HeavySearchesFull);
-        let held = turns.take().await.unwrap();
-        let mut waiting: Vec<_> = (0..TURNS_WAITING_MAX).map(|_| Box::pin(turns.take())).collect();
-        for one in &mut waiting {
+    async fn a_turn_that_nobody_picks_up_is_the_next_one_s() {
+        let turns = turns(1, 1);
+        let first = turns.take(None).await.unwrap();
+        let mut second = Box::pin(turns.take(None));
+        assert!(has_come(&mut second).await.is_none());
+        drop(first);
+        // It has its turn, and its client has gone before it knew.
+        drop(second);
+        assert!(has_come(&mut pin!(turns.take(None))).await.expect("it is its turn").is_ok());
+    }
+
+    #[tokio::test]
+    async fn clients_come_in_turn_however_many_requests_they_have() {
+        let turns = turns(1, 1);
+        let mut held = turns.take(person("crowd")).await.unwrap();
+        let mut crowd: Vec<_> = (0..3).map(|_| Box::pin(turns.take(person("crowd")))).collect();
+        for one in &mut crowd {
             assert!(has_come(one).await.is_none());
         }
-        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::HeavySearchesFull);
+        let mut other = pin!(turns.take(person("other")));
+        assert!(has_come(&mut other).await.is_none());
+        // The first of the crowd was there before; then comes the other one.
+        drop(held);
+        held = has_come(&mut crowd[0]).await.expect("it was first").unwrap();
+        drop(held);
+        assert!(has_come(&mut crowd[1]).await.is_none());
+        assert!(has_come(&mut other).await.expect("it is its turn").is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_client_holds_no_more_turns_than_it_may() {
+        let turns = turns(2, 1);
+        let first = turns.take(person("slow")).await.unwrap();
+        let mut second = pin!(turns.take(person("slow")));
+        assert!(has_come(&mut second).await.is_none());
+        let other = turns.take(person("other")).await.unwrap();
+        drop(other);
+        assert!(has_come(&mut second).await.is_none());
+        drop(first);
+        assert!(has_come(&mut second).await.expect("it is its turn").is_ok());
+        // Of this machine itself no share is counted.
+        let _both = (turns.take(None).await.unwrap(), turns.take(None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_than_can_have_their_turn_and_a_crowd_makes_room() {
+        let turns = turns(1, 1);
+        let held = turns.take(person("crowd")).await.unwrap();
+        let mut crowd: Vec<_> = (0..TURNS_WAITING_MAX).map(|_| Box::pin(turns.take(person("crowd")))).collect();
+        for one in &mut crowd {
+            assert!(has_come(one).await.is_none());
+        }
+        let full = |taken: Option<Result<Turn, Outcome>>| taken.expect("at once").unwrap_err().leading();
+        assert_eq!(full(has_come(&mut pin!(turns.take(person("crowd")))).await), Hcert::HeavySearchesFull);
+        // Whoever has fewer finds a place, and the last one of the crowd has none any more.
+        let mut other = pin!(turns.take(person("other")));
+        assert!(has_come(&mut other).await.is_none());
+        assert_eq!(full(has_come(crowd.last_mut().unwrap()).await), Hcert::HeavySearchesFull);
         // Whoever leaves makes room for another.
-        waiting.pop();
-        let mut next = Box::pin(turns.take());
+        drop(crowd.remove(1));
+        let mut next = Box::pin(turns.take(person("crowd")));
         assert!(has_come(&mut next).await.is_none());
         drop(held);
-        assert!(has_come(&mut waiting[0]).await.expect("it is its turn").is_ok());
+        assert!(has_come(&mut crowd[0]).await.expect("it is its turn").is_ok());
     }
 
     #[tokio::test]
     async fn a_turn_that_does_not_come_in_time_is_503_and_leaves_the_others_in_peace() {
-        let turns = Turns::new(1, Duration::from_millis(1), Hcert::HeavySearchesFull);
-        let held = turns.take().await.unwrap();
-        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::HeavySearchesFull);
+        let turns = Turns::new(1, 1, Duration::from_millis(1), Hcert::HeavySearchesFull);
+        let held = turns.take(None).await.unwrap();
+        assert_eq!(turns.take(None).await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         drop(held);
-        assert!(turns.take().await.is_ok());
+        assert!(turns.take(None).await.is_ok());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn long_work_lets_other_clients_go_first_and_goes_on_then() {
+        let turns = turns(1, 1);
+        let is_done = Arc::new(AtomicUsize::new(0));
+        let (begun, begins) = channel();
+        let long = tokio::spawn({
+            let (turns, is_done) = (turns.clone(), is_done.clone());
+            async move {
+                let work = move || {
+                    let _ = begun.send(());
+                    // As long as nobody else was there.
+                    while is_done.load(Ordering::Relaxed) == 0 {
+                        pause::here();
+                    }
+                };
+                in_turn(&turns, person("long"), work).await
+            }
+        });
+        begins.await.unwrap();
+        for name in ["other", "another"] {
+            in_turn(&turns, person(name), || ()).await.unwrap();
+        }
+        // Another piece of work of the same client waits until the first one is done.
+        let mut same = pin!(turns.take(person("long")));
+        assert!(timeout(Duration::from_millis(TURN_MS * 3), &mut same).await.is_err());
+        is_done.store(1, Ordering::Relaxed);
+        assert!(same.await.is_ok());
+        assert!(long.await.unwrap().is_ok());
     }
 }

@@ -1,5 +1,5 @@
 //! What every crate of hcert uses, and what knows none of them: the system log and its table of events, what is counted while the
-//! service runs, its threads, which request the present work is for, files that settings name,
+//! service runs, its threads, which request the present work is for and where it lets others go first, files that settings name,
 //! bytes as text, and characters that change how a text is shown.
 
 #![deny(missing_docs)]
@@ -13,6 +13,7 @@ pub mod hex;
 pub mod log;
 pub mod metrics;
 pub mod owner;
+pub mod pause;
 pub mod regular_file;
 pub mod threads;
 pub mod trace;

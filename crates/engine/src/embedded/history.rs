@@ -7,6 +7,7 @@ use super::store::record::VersionRecord;
 use super::store::version_keys::HiddenVersions;
 use super::store::{ChangeRow, StoreError, StoreReader, VersionsByTime};
 use crate::{HistoryPage, HistoryQuery};
+use base::pause;
 use certificate::search::Hit;
 use certificate::{Id, Seq, Version};
 use fhir::date_time::Span;
@@ -99,6 +100,8 @@ impl Engine {
         let mut shown = Vec::new();
         let mut backwards = Backwards::new(&*self.shared.store.reader()?, last)?;
         loop {
+            // Between two read transactions, so that none of them grows old meanwhile.
+            pause::here();
             let reader = self.shared.store.reader()?;
             let changes = backwards.step(&reader)?;
             if changes.is_empty() {

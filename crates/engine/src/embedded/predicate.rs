@@ -66,6 +66,16 @@ impl Predicate {
         Some((whole, all(vec![class(others), exception])))
     }
 
+    /// Conditions on titles: each of them looks at all there are.
+    pub(super) fn titles(&self) -> u64 {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => parts.iter().map(Predicate::titles).sum(),
+            Predicate::Not(part) => part.titles(),
+            Predicate::Title(_) => 1,
+            _ => 0,
+        }
+    }
+
     /// Whether classes alone decide.
     pub(super) fn is_by_class(&self) -> bool {
         matches!(self, Predicate::Always | Predicate::Never | Predicate::Class(_))

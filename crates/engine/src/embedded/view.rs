@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::classes::Classes;
 use super::counters::Counters;
-use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot, Test};
+use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot};
 use super::overlay::{Generation, Numbered, OverlayEntry};
 use super::predicate::Predicate;
 use certificate::search::filter::Filter;
@@ -58,7 +58,6 @@ enum SearchPath {
     Driven(Vec<SegmentPlan>),
     /// In sort order, all segments together. The total must be known.
     Merged {
-        tests: Vec<Test>,
         /// Rows before the page are counted by blocks, as far as classes alone decide, and not walked.
         jumps: bool,
     },
@@ -89,12 +88,12 @@ impl IndexView {
         let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
         let rows: u64 = segments.iter().map(|segment| index::rows(&left, segment, &few)).sum::<Result<_, _>>()?;
-        if rows > COUNTED_ROWS_MIN {
+        if rows + self.titles(&left) > COUNTED_ROWS_MIN {
             return Ok(None);
         }
         let plans = segments.iter().map(|segment| index::plan(&left, segment, &few)).collect::<Result<_, _>>()?;
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
-        let (count, _) = self.walk(SearchPath::Driven(plans), &order, 0)?;
+        let (count, _) = self.walk(SearchPath::Driven(plans), &left, &order, 0)?;
         let mut share = 0;
         self.each_entry(&query.filter, &mut |entry| {
             let meets = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
@@ -102,6 +101,14 @@ impl IndexView {
         });
         let exceptions = u64::try_from(count as i64 + share).expect("no view counts less than nothing");
         Ok(Some(self.counters.sum(&whole) + exceptions))
+    }
+
+    /// Titles that are looked at for a predicate, before any row.
+    fn titles(&self, predicate: &Predicate) -> u64 {
+        match predicate.titles() {
+            0 => 0,
+            conditions => conditions * self.index.segments.iter().map(|segment| segment.columns.titles()).sum::<u64>(),
+        }
     }
 
     /// Whether a condition on classes drives.
@@ -121,7 +128,6 @@ impl IndexView {
             let driven: u64 =
                 segments.iter().map(|segment| index::rows(&predicate, segment, &few)).sum::<Result<_, _>>()?;
             if walked < driven || take == 0 {
-                let tests = segments.iter().map(|segment| Test::new(&predicate, segment)).collect::<Result<_, _>>()?;
                 // An order that nobody asked for yet is made from all documents first.
                 let unmade = segments.iter().filter(|segment| take > 0 && !segment.columns.arrays.has(&query.sort));
                 let rows = walked.saturating_add(unmade.map(|segment| u64::from(segment.max_doc())).sum());
@@ -130,12 +136,13 @@ impl IndexView {
                     .iter()
                     .filter(|segment| jumps && !segment.columns.arrays.is_counted(&query.sort, segment.deletions));
                 let rows = rows.saturating_add(uncounted.map(|segment| u64::from(segment.max_doc()) / 8).sum());
-                return Ok(Planned { predicate, total, way: SearchPath::Merged { tests, jumps }, rows });
+                let rows = rows.saturating_add(self.titles(&predicate));
+                return Ok(Planned { predicate, total, way: SearchPath::Merged { jumps }, rows });
             }
         }
         let plans: Vec<SegmentPlan> =
             segments.iter().map(|segment| index::plan(&predicate, segment, &few)).collect::<Result<_, _>>()?;
-        let rows = plans.iter().map(|plan| plan.rows).sum();
+        let rows = plans.iter().map(|plan| plan.rows).sum::<u64>() + self.titles(&predicate);
         Ok(Planned { predicate, total, way: SearchPath::Driven(plans), rows })
     }
 
@@ -147,10 +154,9 @@ impl IndexView {
             let plan = |segment| index::plan(&predicate(), segment, &|_| few).unwrap();
             SearchPath::Driven(self.index.segments.iter().map(plan).collect())
         };
-        let test = |segment| Test::new(&predicate(), segment).unwrap();
-        let merged = |jumps| SearchPath::Merged { tests: self.index.segments.iter().map(test).collect(), jumps };
+        let merged = |jumps| SearchPath::Merged { jumps };
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
-        let count = Total::Index(self.walk(driven(false), &order, 0).unwrap().0);
+        let count = Total::Index(self.walk(driven(false), &predicate(), &order, 0).unwrap().0);
         let planned = |total, way| Planned { predicate: predicate(), total, way, rows: 0 };
         let mut plans = vec![
             planned(Total::Unknown, driven(false)),
@@ -175,7 +181,7 @@ impl IndexView {
             Total::Exact(total) if take == 0 || skip >= total => return Ok(self.page(total as i64, Vec::new())),
             Total::Exact(_) | Total::Index(_) => total,
             Total::Unknown if reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64 => {
-                let (count, _) = self.walk(way, &order, 0)?;
+                let (count, _) = self.walk(way, &predicate, &order, 0)?;
                 self.index.remember(&query.filter, count);
                 let planned = self.plan_with(query, predicate, Total::Index(count))?;
                 return self.run(query, planned);
@@ -188,7 +194,7 @@ impl IndexView {
             (Total::Exact(total), way) => (total as i64, way),
             (Total::Index(count), way) => (count as i64 + overlay.share, way),
             (Total::Unknown, way) => {
-                let (count, mut candidates) = self.walk(way, &order, reach(query))?;
+                let (count, mut candidates) = self.walk(way, &predicate, &order, reach(query))?;
                 if rows >= COUNTED_ROWS_MIN {
                     self.index.remember(&query.filter, count);
                 }
@@ -200,8 +206,8 @@ impl IndexView {
         if take == 0 || left == 0 {
             return Ok(self.page(total, Vec::new()));
         }
-        let SearchPath::Merged { tests, .. } = way else {
-            let (_, mut candidates) = self.walk(way, &order, reach(query))?;
+        let SearchPath::Merged { .. } = way else {
+            let (_, mut candidates) = self.walk(way, &predicate, &order, reach(query))?;
             candidates.extend(overlay.newest);
             return Ok(self.page(total, page_of(candidates, &order, skip, take)));
         };
@@ -212,7 +218,7 @@ impl IndexView {
         let span = (if from_end { left - take } else { skip }, take as usize);
         let masked = |id: Id| self.is_masked(id);
         let moved = jumps.then_some(overlay.moved);
-        let mut hits = index::merge(&self.index.segments, tests, &order, overlay.newest, &masked, moved, span)?;
+        let mut hits = index::merge(&self.index.segments, &predicate, &order, overlay.newest, &masked, moved, span)?;
         if from_end {
             hits.reverse();
         }
@@ -220,13 +226,19 @@ impl IndexView {
     }
 
     /// How many rows of the index meet the plans, and the first of them; unordered.
-    fn walk(&self, way: SearchPath, order: &OrderBy, first: usize) -> Result<(u64, Vec<Candidate>), index::IndexError> {
+    fn walk(
+        &self,
+        way: SearchPath,
+        predicate: &Predicate,
+        order: &OrderBy,
+        first: usize,
+    ) -> Result<(u64, Vec<Candidate>), index::IndexError> {
         let SearchPath::Driven(plans) = way else {
             unreachable!("segments are walked together only where the total is known, and then elsewhere")
         };
         let (mut count, mut candidates) = (0, Vec::new());
         for (segment, plan) in self.index.segments.iter().zip(plans) {
-            let found = index::walk(segment, plan, order, first, &|id| self.is_masked(id))?;
+            let found = index::walk(segment, plan, predicate, order, first, &|id| self.is_masked(id))?;
             count += found.count;
             candidates.extend(found.candidates);
         }

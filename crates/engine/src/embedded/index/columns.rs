@@ -183,6 +183,11 @@ impl SegmentColumns {
         Ok(self.title_ranks.get_or_init(|| ranks))
     }
 
+    /// Titles that differ.
+    pub(crate) fn titles(&self) -> u64 {
+        self.title.as_ref().map_or(0, |column| column.dictionary().num_terms() as u64)
+    }
+
     /// Every title of the segment with its number, sort key and text, in sort order.
     pub(crate) fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), IndexError> {
         let Some(column) = &self.title else { return Ok(()) };

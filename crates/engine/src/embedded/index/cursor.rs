@@ -10,6 +10,7 @@ use super::columns::Segment;
 use super::order::{Candidate, OrderBy, OrderPosition};
 use super::plan::{DocumentSet, Test};
 use super::sequence::{IndexedDocument, Sequence};
+use base::pause;
 use certificate::search::Hit;
 use certificate::{Id, Version};
 
@@ -87,6 +88,7 @@ impl<'w> Cursor<'w> {
         while self.place < self.sequence.len() {
             let doc = self.sequence.at(self.place);
             self.place += 1;
+            pause::at(self.place.into());
             if !self.segment.is_alive(doc) || !self.test.matches(doc, columns) {
                 continue;
             }

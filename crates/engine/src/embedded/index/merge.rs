@@ -6,18 +6,19 @@ use super::cursor::{Cursor, SourceHead};
 use super::jump::{JumpTarget, MovedRows, jump};
 use super::order::{Candidate, OrderBy};
 use super::plan::Test;
+use crate::embedded::predicate::Predicate;
 use certificate::Id;
 use certificate::search::Hit;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`. `moved` is what
+/// The rows from `skip` on, at most `take` of them: those of the segments that meet a predicate and are not masked, and `overlay`. `moved` is what
 /// changes since the index's checkpoint add (1) and take away (-1), masked rows included: with it the rows before the page are counted, without it
 /// they are walked.
 pub(crate) fn merge(
     segments: &[Segment],
-    tests: Vec<Test>,
+    predicate: &Predicate,
     order: &OrderBy,
     mut overlay: Vec<Candidate>,
     masked: &dyn Fn(Id) -> bool,
@@ -25,8 +26,8 @@ pub(crate) fn merge(
     (skip, take): (u64, usize),
 ) -> Result<Vec<Hit>, IndexError> {
     let mut cursors = Vec::with_capacity(segments.len());
-    for (segment, test) in segments.iter().zip(tests) {
-        if let Some(cursor) = Cursor::new(segment, test, order)? {
+    for segment in segments {
+        if let Some(cursor) = Cursor::new(segment, Test::new(predicate, segment)?, order)? {
             cursors.push(cursor);
         }
     }

@@ -48,7 +48,7 @@ pub(super) use looking::{IndexFilesCheck, IndexFolderState, look, read, read_up_
 pub(super) use medium::{IndexMedium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
-pub(super) use plan::{SegmentPlan, Test, plan, rows};
+pub(super) use plan::{SegmentPlan, plan, rows};
 use schema::{IndexFields, Payload, schema};
 pub(super) use schema::{IndexOrigin, LAYOUT};
 pub(super) use snapshot::Snapshot;

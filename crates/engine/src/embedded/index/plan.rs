@@ -6,6 +6,7 @@ use tantivy::{DocId, DocSet, TERMINATED};
 use super::IndexError;
 use super::columns::{Segment, SegmentColumns};
 use crate::embedded::predicate::{Predicate, meets};
+use base::pause;
 use certificate::Id;
 use certificate::search::filter::TimeTest;
 use certificate::search::parameter::TimeField;
@@ -28,7 +29,7 @@ pub(crate) enum Test {
 }
 
 impl Test {
-    /// Makes a predicate ready.
+    /// Makes a predicate ready. One on titles looks at every title of the segment.
     pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
         let parts = |parts: &[Predicate]| -> Result<Vec<Test>, IndexError> {
             parts.iter().map(|part| Test::new(part, segment)).collect()
@@ -52,7 +53,10 @@ impl Test {
             Predicate::Time(field, test) => Test::Time(*field, *test),
             Predicate::Title(test) => {
                 let mut table = Vec::new();
-                segment.columns.each_title(|_, _, title| table.push(test.matches(title)))?;
+                segment.columns.each_title(|number, _, title| {
+                    pause::at(number);
+                    table.push(test.matches(title));
+                })?;
                 Test::Title(table)
             }
         })
@@ -172,19 +176,16 @@ pub(super) type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
 
 /// Chooses what drives, and what is left to test on each document it brings.
 pub(crate) fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<SegmentPlan, IndexError> {
-    let alone = std::slice::from_ref(predicate);
-    let parts = if let Predicate::All(parts) = predicate { parts.as_slice() } else { alone };
+    let parts = parts_of(predicate);
     let Some((cost, driver)) = cheapest(parts, segment, few)? else {
         let drive = Drive::Every(segment.max_doc());
-        return Ok(SegmentPlan { drive, test: Test::new(predicate, segment)?, rows: u64::from(segment.max_doc()) });
+        return Ok(SegmentPlan { drive, driver: None, rows: u64::from(segment.max_doc()) });
     };
-    let rest = parts.iter().enumerate().filter(|(at, part)| *at != driver || !is_exact(part));
-    let rest: Result<Vec<Test>, IndexError> = rest.map(|(_, part)| Test::new(part, segment)).collect();
     let drive = match cost.term {
         Some(known) => segment.known_postings(&known).map(|postings| Drive::Postings(Box::new(postings)))?,
         None => drive(&parts[driver], segment, few)?,
     };
-    Ok(SegmentPlan { drive, test: all(rest?), rows: cost.rows })
+    Ok(SegmentPlan { drive, driver: is_exact(&parts[driver]).then_some(driver), rows: cost.rows })
 }
 
 /// Documents that [`plan`] would ask, roughly.
@@ -195,10 +196,24 @@ pub(crate) fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Resul
 /// How one segment is searched.
 pub(crate) struct SegmentPlan {
     pub drive: Drive,
-    /// What is left to ask of each document.
-    pub test: Test,
+    /// Which part of the predicate need not be asked any more.
+    driver: Option<usize>,
     /// Documents that are asked, roughly.
     pub rows: u64,
+}
+
+impl SegmentPlan {
+    /// What is left to ask of each document that drives.
+    pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
+        let rest = parts_of(predicate).iter().enumerate().filter(|(at, _)| Some(*at) != self.driver);
+        let rest: Result<Vec<Test>, IndexError> = rest.map(|(_, part)| Test::new(part, segment)).collect();
+        Ok(all(rest?))
+    }
+}
+
+/// What each document must meet.
+fn parts_of(predicate: &Predicate) -> &[Predicate] {
+    if let Predicate::All(parts) = predicate { parts } else { std::slice::from_ref(predicate) }
 }
 
 /// What a part costs when it drives.

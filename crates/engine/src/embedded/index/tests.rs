@@ -54,7 +54,7 @@ impl Fixture {
             let mut candidates: Vec<Candidate> = Vec::new();
             for segment in &self.snapshot.segments {
                 let plan = plan(&predicate, segment, &|_| few).unwrap();
-                let found = walk(segment, plan, &order, first, &masked).unwrap();
+                let found = walk(segment, plan, &predicate, &order, first, &masked).unwrap();
                 assert!(found.candidates.len() <= first, "a segment gives no more than the page needs");
                 count += found.count;
                 candidates.extend(found.candidates);
@@ -65,8 +65,7 @@ impl Fixture {
         let merged_by = |moved: Option<Vec<(Candidate, i64)>>, from_end: bool, span: (u64, usize)| {
             let order = OrderBy { from_end, ..order };
             let segments = &self.snapshot.segments;
-            let tests = segments.iter().map(|segment| Test::new(&predicate, segment).unwrap()).collect();
-            let hits = merge(segments, tests, &order, vec![], &masked, moved, span).unwrap();
+            let hits = merge(segments, &predicate, &order, vec![], &masked, moved, span).unwrap();
             hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>()
         };
         let merged = |from_end: bool, span: (u64, usize)| merged_by(None, from_end, span);
@@ -83,7 +82,7 @@ impl Fixture {
         let mut moved: Vec<(Candidate, i64)> = Vec::new();
         for segment in &self.snapshot.segments {
             let plan = plan(&predicate, segment, &|_| false).unwrap();
-            let found = walk(segment, plan, &order, 10_000, &|id| !masked(id)).unwrap();
+            let found = walk(segment, plan, &predicate, &order, 10_000, &|id| !masked(id)).unwrap();
             moved.extend(found.candidates.into_iter().map(|row| (row, -1)));
         }
         for skip in 0..=all.len() {

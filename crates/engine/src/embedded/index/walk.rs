@@ -7,6 +7,8 @@ use super::columns::{Segment, SegmentColumns};
 use super::order::{Candidate, OrderBy, SortKeys};
 use super::plan::{Drive, SegmentPlan, Test};
 use super::sequence::IndexedDocument;
+use crate::embedded::predicate::Predicate;
+use base::pause;
 use certificate::Id;
 
 /// What a segment holds of a search.
@@ -18,26 +20,29 @@ pub(crate) struct SegmentHits {
     pub candidates: Vec<Candidate>,
 }
 
-/// Searches one segment. `masked` tells ids whose newest version the overlay has; `first` is how many rows the page reaches to.
+/// Searches one segment as it was planned for a predicate. `masked` tells ids whose newest version the overlay has; `first` is how many rows the page reaches to.
 pub(crate) fn walk(
     segment: &Segment,
     plan: SegmentPlan,
+    predicate: &Predicate,
     order: &OrderBy,
     first: usize,
     masked: &dyn Fn(Id) -> bool,
 ) -> Result<SegmentHits, IndexError> {
-    let SegmentPlan { drive, mut test, .. } = plan;
+    let mut test = plan.test(predicate, segment)?;
     let columns = segment.columns.as_ref();
     let title_ranks = if order.has_title() && first > 0 { columns.title_ranks()? } else { &[] };
     let mut top = Top { order, columns, title_ranks, first, rows: Vec::new() };
-    let mut count = 0;
+    let (mut count, mut rows) = (0, 0);
     let mut take = |doc: DocId, test: &mut Test| {
+        rows += 1;
+        pause::at(rows);
         if segment.is_alive(doc) && test.matches(doc, columns) {
             count += 1;
             top.offer(doc, masked);
         }
     };
-    match drive {
+    match plan.drive {
         Drive::Every(max_doc) => (0..max_doc).for_each(|doc| take(doc, &mut test)),
         drive => drive.for_each(|doc| take(doc, &mut test)),
     }
