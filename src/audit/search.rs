@@ -13,7 +13,7 @@ use super::trail::{TrailFile, TrailFiles};
 use super::wanted::{EventFilter, PatientOf};
 use super::writer::TrailShared;
 use super::{AuditEvent, EventOrder, Number, encoding};
-use base::regular_file;
+use base::{pause, regular_file};
 use journal::record::{FilePiece, RecordWalk, payload_of};
 
 /// A page of a search.
@@ -43,6 +43,7 @@ impl EventSearch<'_> {
     pub fn page(&self, rows: Range<u64>, patient_of: PatientOf) -> io::Result<EventPage> {
         let mut page = EventPage::default();
         for part in self.parts() {
+            pause::here();
             let mut hits = self.hits(part, patient_of)?;
             let of_page = |hits: &Hits| {
                 let row = |row: u64| row.saturating_sub(page.total).min(hits.len());
@@ -188,6 +189,7 @@ impl EventSearch<'_> {
                 continue;
             };
             last = Some((record.number, *record.hash));
+            pause::at(record.number.0);
             let is_wanted = encoding::glance(record.payload).is_ok_and(|glance| times.contains(&glance.at))
                 && encoding::read(record.payload).is_ok_and(|event| self.wanted.matches(&event, patient_of));
             if is_wanted {
@@ -336,6 +338,7 @@ impl EventBytes {
             EventBytes::Sealed { file, index, block } => {
                 let Some(place) = index.place(event) else { return Ok(None) };
                 if block.as_ref().is_none_or(|(at, _)| *at != place.stored_at) {
+                    pause::here();
                     let Some(expanded) = seal::block_at(file, place.stored_at)? else { return Ok(None) };
                     *block = Some((place.stored_at, expanded));
                 }

@@ -14,7 +14,7 @@ use super::load::{Counted, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
-use crate::interaction::{ClientKey, HeavySearchPermit, Turns};
+use crate::interaction::{ClientKey, RequestPermit, Turns};
 use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
@@ -62,7 +62,7 @@ impl Admission {
         let patience = Duration::from_millis(REQUEST_WAIT_MS);
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
         let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
-        let large_bodies = Turns::new(LARGE_BODIES, LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
+        let large_bodies = Turns::new(LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
         let (reading, changing) = (gate(), gate());
         Admission { reading, changing, at_once, patience, large_bodies, large_body_patience, clients, load }
     }
@@ -108,7 +108,7 @@ impl Admission {
     ///
     /// # Errors
     /// 503: its turn does not come in time, or too many wait in the line of all.
-    pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<HeavySearchPermit, Issue> {
+    pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<RequestPermit, Issue> {
         let _waiting = Counted::new(&self.load.requests_waiting);
         let share = client.map(|client| self.clients.large_bodies(client));
         let turn = async {
@@ -116,7 +116,7 @@ impl Admission {
                 Some(share) => share.acquire_owned().await.ok(),
                 None => None,
             };
-            Some(HeavySearchPermit::of((self.large_bodies.take(client).await.ok()?, share)))
+            Some(RequestPermit::of((self.large_bodies.take(client).await.ok()?, share)))
         };
         timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
             count(&self.load.requests_refused);

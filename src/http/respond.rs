@@ -18,7 +18,7 @@ use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
 use super::wanted::AnswerForm;
-use crate::interaction::{Answer, HeavySearchPermit, Instead};
+use crate::interaction::{Answer, Instead, RequestPermit};
 use base::log::{RefusalReason, shown};
 use certificate::Version;
 use fhir::date_time;
@@ -121,7 +121,7 @@ fn status(number: u16) -> StatusCode {
 /// A body that holds its turn until it is sent.
 struct BodyWithPermit {
     bytes: Vec<u8>,
-    _turn: HeavySearchPermit,
+    _turn: RequestPermit,
 }
 
 impl AsRef<[u8]> for BodyWithPermit {
@@ -134,7 +134,7 @@ impl AsRef<[u8]> for BodyWithPermit {
 fn body(
     status: StatusCode,
     mut bytes: Vec<u8>,
-    turn: Option<HeavySearchPermit>,
+    turn: Option<RequestPermit>,
     wanted: &AnswerForm,
 ) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());

@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX};
 use crate::http::answers::ANSWERS_FREE_SHARE;
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::InteractionKind;
+use crate::interaction::{ClientKey, InteractionKind};
 
 /// A stand-in for the service.
 pub(super) type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -435,6 +435,17 @@ async fn links_follow_a_trusted_proxy() {
     Arc::clone(&server).answer(request, Some("10.0.0.1".parse().unwrap())).await;
     let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
     assert_eq!(&*context.base_url, "https://hcert.example.ee/fhir");
+}
+
+#[tokio::test]
+async fn a_request_is_counted_for_the_address_that_it_came_from() {
+    let server = server();
+    for (peer, client) in [("192.0.2.1", Some(ClientKey::address("192.0.2.1".parse().unwrap()))), ("127.0.0.1", None)] {
+        let request = Request::get("/fhir/metadata").body(Full::<Bytes>::default()).unwrap();
+        Arc::clone(&server).answer(request, Some(peer.parse().unwrap())).await;
+        let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
+        assert_eq!(context.client, client, "{peer}");
+    }
 }
 
 /// Polls a request once: its status, where it has its answer by then.

@@ -19,7 +19,7 @@ use super::route::{self, Route};
 use super::{HttpServer, Interactions, account, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Answer, BodyContent, ClientKey, HeavySearchPermit, Interaction, RequestContext};
+use crate::interaction::{Answer, BodyContent, ClientKey, Interaction, RequestContext, RequestPermit};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -250,7 +250,7 @@ impl<R: Interactions> HttpServer<R> {
         }
         match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
             Ok(share) => match self.answers.lend(arrival.origin.seat.as_ref(), bytes) {
-                Ok(lent) => answer.turn = Some(HeavySearchPermit::of((lent, share))),
+                Ok(lent) => answer.turn = Some(RequestPermit::of((lent, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },
             Err(too_many_of_client) => *result = Err(too_many_of_client.into()),

@@ -1,6 +1,6 @@
 //! What an interaction answers.
 
-use super::turns::HeavySearchPermit;
+use super::turns::RequestPermit;
 use certificate::Version;
 use certificate::search::Hit;
 
@@ -18,7 +18,7 @@ pub struct Answer {
     /// Absolute address.
     pub content_location: Option<String>,
     /// Held until the body is sent.
-    pub turn: Option<HeavySearchPermit>,
+    pub turn: Option<RequestPermit>,
     /// What happens in place of an answer: a registry that is told to fail.
     pub instead: Option<Instead>,
     /// What of it the audit trail must know.

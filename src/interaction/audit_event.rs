@@ -14,6 +14,7 @@ use super::named::{PatientsOf, names_of_person};
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
 use crate::audit::{self, AuditEvent, AuditTrail, EventOrder, Number};
+use base::pause;
 use certificate::search::issue;
 use certificate::search::request::SearchRequest;
 use fhir::outcome::{Hcert, Outcome};
@@ -93,6 +94,7 @@ fn find(log: &AuditTrail, number: Number) -> Result<Option<AuditEvent>, Outcome>
     trail.parts = trail.parts.into_iter().skip(at).take(1).collect();
     for event in trail.events(EventOrder::OldestFirst, i64::MIN..=i64::MAX) {
         let (found, event) = event.map_err(unreadable)?;
+        pause::at(found.0);
         if found == number {
             return Ok(Some(event));
         }

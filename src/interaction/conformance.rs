@@ -9,7 +9,7 @@ use super::fixed::Fixed;
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
-use super::{Answer, DefinitionKind, HeavySearchPermit};
+use super::{Answer, DefinitionKind, RequestPermit};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use certificate::search::issue;
 use certificate::search::parameter::Parameter;
@@ -83,10 +83,10 @@ impl Service {
     }
 
     /// Large answers are made in turns, so that the memory of all of them is bounded.
-    async fn turn_for(&self, context: &RequestContext, bytes: usize) -> Result<Option<HeavySearchPermit>, Outcome> {
+    async fn turn_for(&self, context: &RequestContext, bytes: usize) -> Result<Option<RequestPermit>, Outcome> {
         match bytes {
             ..=LARGE_ANSWER_BYTES => Ok(None),
-            _ => self.large_answers.take(context.turn_client()).await.map(|turn| Some(HeavySearchPermit::of(turn))),
+            _ => self.large_answers.take(context.turn_client()).await.map(|turn| Some(RequestPermit::of(turn))),
         }
     }
 

@@ -93,7 +93,8 @@ impl RequestContext {
         Caller { authorization, ..self.caller(purpose) }
     }
 
-    /// Whom its turns are counted for: whoever the token is of, from wherever they call.
+    /// The client that its turns are counted for: the person of the token, from any address; without a token the client that the bounds of
+    /// `http` count.
     pub(super) fn turn_client(&self) -> Option<ClientKey> {
         self.identity.as_ref().map(|identity| ClientKey::person(&identity.person)).or(self.client)
     }
@@ -130,4 +131,20 @@ pub enum Return {
     Minimal,
     Representation,
     OperationOutcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_counted_for_the_person_of_the_token_or_else_for_the_address() {
+        let address = Some(ClientKey::address("192.0.2.1".parse().unwrap()));
+        let person = Arc::new(Identity { person: "37001010021".into(), ..Identity::default() });
+        let of = |identity, client| RequestContext { identity, client, ..RequestContext::default() }.turn_client();
+        assert_eq!(of(None, None), None);
+        assert_eq!(of(None, address), address);
+        assert_eq!(of(Some(person.clone()), address), Some(ClientKey::person("37001010021")));
+        assert_eq!(of(Some(person), None), Some(ClientKey::person("37001010021")));
+    }
 }

@@ -9,7 +9,7 @@ use super::context::{RequestContext, Subset};
 use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
-use super::turns::HeavySearchPermit;
+use super::turns::RequestPermit;
 use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::interaction::limits::{LARGE_ANSWER_BYTES, READ_THROUGH_BYTES};
@@ -79,7 +79,7 @@ impl Service {
             }
             let body = page.finish(bundle);
             let shown = ShownVersions::Many(page.hits);
-            Ok(Answer { status: 200, body, turn: Some(HeavySearchPermit::of(turn)), shown, ..Answer::default() })
+            Ok(Answer { status: 200, body, turn: Some(RequestPermit::of(turn)), shown, ..Answer::default() })
         }));
         made.await.map_err(Outcome::internal)?
     }

@@ -342,8 +342,8 @@ mod tests {
         let mut service =
             Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
-        service.heavy_turns = Turns::new(1, 1, Duration::from_millis(20), Hcert::HeavySearchesFull);
-        service.long_turns = Turns::new(1, 1, Duration::from_millis(20), Hcert::LongSearchesFull);
+        service.heavy_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
+        service.long_turns = Turns::new(1, Duration::from_millis(20), Hcert::LongSearchesFull);
         service
     }
 

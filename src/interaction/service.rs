@@ -99,20 +99,10 @@ impl Service {
             settings,
             clock,
             seal,
-            heavy_turns: Turns::new(
-                heavy_at_once,
-                heavy_at_once,
-                Duration::from_secs(HEAVY_WAIT_S),
-                Hcert::HeavySearchesFull,
-            ),
+            heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
             heavy_rows: HEAVY_ROWS,
-            long_turns: Turns::new(
-                LONG_AT_ONCE,
-                LONG_AT_ONCE,
-                Duration::from_secs(HEAVY_WAIT_S),
-                Hcert::LongSearchesFull,
-            ),
-            large_answers: Turns::new(
+            long_turns: Turns::new(LONG_AT_ONCE, Duration::from_secs(HEAVY_WAIT_S), Hcert::LongSearchesFull),
+            large_answers: Turns::with_share(
                 LARGE_ANSWERS,
                 LARGE_ANSWERS_OF_ONE,
                 Duration::from_secs(LARGE_WAIT_S),

@@ -1,5 +1,6 @@
-//! Turns: work that only few requests may do at once. The others wait: not for ever, and not too many of them. Clients come in turn, each
-//! with the requests it has waiting, so that however many one client sends, another waits for no more than one piece of work of each.
+//! Turns: work that only few requests may do at once. The others wait in a queue that is bounded in time and length. The queue is fair:
+//! clients come in turn, each with the requests it has waiting, so that a client never waits for more than one piece of work of each other
+//! client, however many requests the others send.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +17,7 @@ use base::pause;
 use base::trace::Trace;
 use fhir::outcome::{Hcert, Outcome};
 
-/// Whom a turn is counted for. `None`: this machine itself.
+/// The client that holds a turn or waits for one. `None`: this machine itself.
 type TurnClient = Option<ClientKey>;
 
 /// A number of turns. A request whose client goes away stops waiting.
@@ -25,43 +26,48 @@ pub struct Turns {
     /// What a request is refused with when its turn does not come.
     full: Hcert,
     patience: Duration,
-    line: Arc<TurnLine>,
+    queue: Arc<TurnQueue>,
 }
 
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
 #[derive(Debug)]
 pub struct Turn {
     client: TurnClient,
-    /// When it began, or was looked after last.
+    /// When it began, or paused last.
     since: Instant,
-    /// None once it belongs to another one.
-    line: Option<Arc<TurnLine>>,
+    /// None once it is given back.
+    queue: Option<Arc<TurnQueue>>,
 }
 
-/// What a request holds until its answer is sent.
+/// Anything that a request holds until its answer is sent, such as a turn.
 #[derive(Debug)]
-pub struct HeavySearchPermit {
+pub struct RequestPermit {
     _lent: Box<dyn Any + Send + Sync>,
 }
 
-impl HeavySearchPermit {
+impl RequestPermit {
     /// A permit that gives this back.
-    pub fn of(lent: impl Any + Send + Sync) -> HeavySearchPermit {
-        HeavySearchPermit { _lent: Box::new(lent) }
+    pub fn of(lent: impl Any + Send + Sync) -> RequestPermit {
+        RequestPermit { _lent: Box::new(lent) }
     }
 }
 
 impl Turns {
-    /// `of_one` is how many of them one client may hold; this machine itself may hold all.
-    pub fn new(at_once: usize, of_one: usize, patience: Duration, full: Hcert) -> Turns {
-        let state = LineState { free: at_once, held: HashMap::new(), clients: VecDeque::new() };
-        let line = TurnLine { of_one, waiting: AtomicUsize::new(0), state: Mutex::new(state) };
-        Turns { full, patience, line: Arc::new(line) }
+    /// One client may hold all of them.
+    pub fn new(at_once: usize, patience: Duration, full: Hcert) -> Turns {
+        Turns::with_share(at_once, at_once, patience, full)
+    }
+
+    /// One client may hold `share` of them; this machine itself may hold all.
+    pub fn with_share(at_once: usize, share: usize, patience: Duration, full: Hcert) -> Turns {
+        let state = QueueState { free: at_once, held: HashMap::new(), clients: VecDeque::new() };
+        let queue = TurnQueue { share, waiting: AtomicUsize::new(0), state: Mutex::new(state) };
+        Turns { full, patience, queue: Arc::new(queue) }
     }
 
     /// Requests that wait for a turn at this moment.
     pub fn waiting(&self) -> usize {
-        self.line.waiting.load(Ordering::Relaxed)
+        self.queue.waiting.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn.
@@ -70,11 +76,11 @@ impl Turns {
     /// 503 when it does not come in time, and at once when too many wait already and none of a client with more of them: they hold what
     /// they brought along, and light requests have to be let in beside them.
     pub async fn take(&self, client: TurnClient) -> Result<Turn, Outcome> {
-        let entered = self.line.enter(client).ok_or(self.full)?;
+        let entered = self.queue.enter(client).ok_or(self.full)?;
         match entered {
             Entered::Now(turn) => Ok(turn),
             Entered::Waits(turn) => {
-                let _waits = Waits::new(&self.line.waiting);
+                let _waits = Waits::new(&self.queue.waiting);
                 let turn = timeout(self.patience, turn).await.ok().and_then(Result::ok);
                 turn.ok_or_else(|| self.full.into())
             }
@@ -88,12 +94,12 @@ impl Turn {
         if self.since.elapsed() < Duration::from_millis(TURN_MS) {
             return;
         }
-        if let Some(line) = &self.line
-            && let Some(turn) = line.pause(&self.client)
+        if let Some(queue) = &self.queue
+            && let Some(turn) = queue.pause(&self.client)
         {
-            TurnLine::release(line, &self.client);
-            // Nobody takes those that paused out of the line.
-            self.line = turn.blocking_recv().ok().and_then(|mut turn| turn.line.take());
+            TurnQueue::release(queue, &self.client);
+            // Nobody takes those that paused out of the queue.
+            self.queue = turn.blocking_recv().ok().and_then(|mut turn| turn.queue.take());
         }
         self.since = Instant::now();
     }
@@ -101,22 +107,22 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            TurnLine::release(&line, &self.client);
+        if let Some(queue) = self.queue.take() {
+            TurnQueue::release(&queue, &self.client);
         }
     }
 }
 
 /// Who waits for a kind of turn.
 #[derive(Debug)]
-struct TurnLine {
-    of_one: usize,
+struct TurnQueue {
+    share: usize,
     waiting: AtomicUsize,
-    state: Mutex<LineState>,
+    state: Mutex<QueueState>,
 }
 
 #[derive(Debug)]
-struct LineState {
+struct QueueState {
     free: usize,
     /// Turns by who holds them; of those only who hold one.
     held: HashMap<TurnClient, usize>,
@@ -124,7 +130,7 @@ struct LineState {
     clients: VecDeque<WaitingClient>,
 }
 
-/// A client with what it has in the line; never nothing.
+/// A client with what it has in the queue; never nothing.
 #[derive(Debug)]
 struct WaitingClient {
     client: TurnClient,
@@ -138,15 +144,15 @@ enum Entered {
     Waits(Receiver<Turn>),
 }
 
-impl TurnLine {
-    fn state(&self) -> MutexGuard<'_, LineState> {
+impl TurnQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().expect("no holder of this lock can panic")
     }
 
-    /// A turn, or a place in the line; nothing where there is none.
-    fn enter(self: &Arc<TurnLine>, client: TurnClient) -> Option<Entered> {
+    /// A turn, or a place in the queue; nothing where there is none.
+    fn enter(self: &Arc<TurnQueue>, client: TurnClient) -> Option<Entered> {
         let mut state = self.state();
-        if state.free > 0 && state.may_have_one(&client, self.of_one) {
+        if state.free > 0 && state.may_have_one(&client, self.share) {
             state.lend(&client);
             return Some(Entered::Now(self.turn(client)));
         }
@@ -154,7 +160,7 @@ impl TurnLine {
         let of_client = state.clients.iter().find(|waiting| waiting.client == client);
         let of_client = of_client.map_or(0, |waiting| waiting.new.len());
         if state.clients.iter().map(|waiting| waiting.new.len()).sum::<usize>() >= TURNS_WAITING_MAX {
-            // The last one of whoever has most makes room for those who have fewer.
+            // The newest request of the client that has most waiting makes room for a client that has fewer.
             let crowd = state.clients.iter_mut().max_by_key(|waiting| waiting.new.len())?;
             if crowd.new.len() <= of_client + 1 {
                 return None;
@@ -166,7 +172,7 @@ impl TurnLine {
         Some(Entered::Waits(receiver))
     }
 
-    /// A place in the line, before whatever else its client has there, where another client waits too. Its turn is to be given back then.
+    /// A place in the queue, before whatever else its client has there, where another client waits too. Its turn is to be given back then.
     fn pause(&self, client: &TurnClient) -> Option<Receiver<Turn>> {
         let mut state = self.state();
         state.forget_those_who_left();
@@ -181,8 +187,8 @@ impl TurnLine {
     }
 
     /// Takes a turn back, and gives it to whoever comes next.
-    fn release(line: &Arc<TurnLine>, client: &TurnClient) {
-        let mut state = line.state();
+    fn release(queue: &Arc<TurnQueue>, client: &TurnClient) {
+        let mut state = queue.state();
         state.free += 1;
         if let Some(held) = state.held.get_mut(client) {
             *held -= 1;
@@ -190,21 +196,21 @@ impl TurnLine {
                 state.held.remove(client);
             }
         }
-        if let Some((next, sender)) = state.next(line.of_one) {
+        if let Some((next, sender)) = state.next(queue.share) {
             drop(state);
             // One that left meanwhile drops it, and so gives it to the next one.
-            let _ = sender.send(line.turn(next));
+            let _ = sender.send(queue.turn(next));
         }
     }
 
-    fn turn(self: &Arc<TurnLine>, client: TurnClient) -> Turn {
-        Turn { client, since: Instant::now(), line: Some(Arc::clone(self)) }
+    fn turn(self: &Arc<TurnQueue>, client: TurnClient) -> Turn {
+        Turn { client, since: Instant::now(), queue: Some(Arc::clone(self)) }
     }
 }
 
-impl LineState {
-    fn may_have_one(&self, client: &TurnClient, of_one: usize) -> bool {
-        client.is_none() || self.held.get(client).is_none_or(|held| *held < of_one)
+impl QueueState {
+    fn may_have_one(&self, client: &TurnClient, share: usize) -> bool {
+        client.is_none() || self.held.get(client).is_none_or(|held| *held < share)
     }
 
     fn lend(&mut self, client: &TurnClient) {
@@ -213,8 +219,8 @@ impl LineState {
     }
 
     /// Whose turn it is; it is lent. Clients that have as many as they may are passed over.
-    fn next(&mut self, of_one: usize) -> Option<(TurnClient, Sender<Turn>)> {
-        let at = self.clients.iter().position(|waiting| self.may_have_one(&waiting.client, of_one))?;
+    fn next(&mut self, share: usize) -> Option<(TurnClient, Sender<Turn>)> {
+        let at = self.clients.iter().position(|waiting| self.may_have_one(&waiting.client, share))?;
         let mut waiting = self.clients.remove(at)?;
         let sender = waiting.paused.pop_front().or_else(|| waiting.new.pop_front())?;
         let client = waiting.client;
@@ -232,7 +238,7 @@ impl LineState {
         self.clients.retain(|waiting| !waiting.is_empty());
     }
 
-    /// The place of a client in the line, the last one if it has none yet.
+    /// The place of a client in the queue, the last one if it has none yet.
     fn waiting(&mut self, client: TurnClient) -> &mut WaitingClient {
         let at = self.clients.iter().position(|waiting| waiting.client == client).unwrap_or(self.clients.len());
         if at == self.clients.len() {
@@ -301,8 +307,8 @@ mod tests {
         .await
     }
 
-    fn turns(at_once: usize, of_one: usize) -> Turns {
-        Turns::new(at_once, of_one, Duration::from_secs(600), Hcert::HeavySearchesFull)
+    fn turns(at_once: usize, share: usize) -> Turns {
+        Turns::with_share(at_once, share, Duration::from_secs(600), Hcert::HeavySearchesFull)
     }
 
     fn person(name: &str) -> TurnClient {
@@ -382,7 +388,7 @@ mod tests {
         }
         let full = |taken: Option<Result<Turn, Outcome>>| taken.expect("at once").unwrap_err().leading();
         assert_eq!(full(has_come(&mut pin!(turns.take(person("crowd")))).await), Hcert::HeavySearchesFull);
-        // Whoever has fewer finds a place, and the last one of the crowd has none any more.
+        // The client that has fewer finds a place; the newest request of the crowd loses its own.
         let mut other = pin!(turns.take(person("other")));
         assert!(has_come(&mut other).await.is_none());
         assert_eq!(full(has_come(crowd.last_mut().unwrap()).await), Hcert::HeavySearchesFull);
@@ -396,7 +402,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_that_does_not_come_in_time_is_503_and_leaves_the_others_in_peace() {
-        let turns = Turns::new(1, 1, Duration::from_millis(1), Hcert::HeavySearchesFull);
+        let turns = Turns::new(1, Duration::from_millis(1), Hcert::HeavySearchesFull);
         let held = turns.take(None).await.unwrap();
         assert_eq!(turns.take(None).await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         drop(held);

@@ -1,6 +1,7 @@
-//! Where long work lets others go first: between its pieces it says so, and whoever started it decides what that means.
+//! Yield points of long work: the work calls [`at`] or [`here`] between its pieces, and the caller of [`with`] decides what happens there,
+//! for example that requests of other clients go first.
 //!
-//! What is to be done lies with the thread, as the trace does, so that nobody in between has to hand it down.
+//! The action is kept by the thread, as the trace is, so that no function in between has to pass it on.
 
 use std::cell::RefCell;
 
@@ -10,7 +11,10 @@ thread_local! {
     static PAUSE: RefCell<Option<Pause>> = const { RefCell::new(None) };
 }
 
-/// Takes away what was set, also where the work panics.
+/// Rows of work between two pauses: some ten to a hundred microseconds.
+const PAUSE_ROWS: u64 = 1_024;
+
+/// Removes the action, also where the work panics.
 struct Set;
 
 impl Drop for Set {
@@ -25,9 +29,6 @@ pub fn with<T>(between: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
     let _set = Set;
     work()
 }
-
-/// Rows of work between two pauses: some ten to a hundred microseconds.
-const PAUSE_ROWS: u64 = 1_024;
 
 /// Stands where work goes from row to row and holds no lock: a pause each 1 024 rows.
 pub fn at(row: u64) {

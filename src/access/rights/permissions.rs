@@ -201,7 +201,7 @@ struct PermissionEntry {
 
 fn restriction<'d, T: Deserialize<'d>, D: Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
     let said = Option::deserialize(value)?;
-    said.map(Some).ok_or_else(|| D::Error::custom("null restricts nothing; leave the row out"))
+    said.map(Some).ok_or_else(|| D::Error::custom("null is no restriction; remove the member"))
 }
 
 #[derive(Deserialize)]

@@ -67,10 +67,10 @@ impl Predicate {
     }
 
     /// Conditions on titles: each of them looks at all there are.
-    pub(super) fn titles(&self) -> u64 {
+    pub(super) fn title_conditions(&self) -> u64 {
         match self {
-            Predicate::All(parts) | Predicate::Any(parts) => parts.iter().map(Predicate::titles).sum(),
-            Predicate::Not(part) => part.titles(),
+            Predicate::All(parts) | Predicate::Any(parts) => parts.iter().map(Predicate::title_conditions).sum(),
+            Predicate::Not(part) => part.title_conditions(),
             Predicate::Title(_) => 1,
             _ => 0,
         }

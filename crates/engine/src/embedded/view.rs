@@ -88,7 +88,7 @@ impl IndexView {
         let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
         let rows: u64 = segments.iter().map(|segment| index::rows(&left, segment, &few)).sum::<Result<_, _>>()?;
-        if rows + self.titles(&left) > COUNTED_ROWS_MIN {
+        if rows + self.title_rows(&left) > COUNTED_ROWS_MIN {
             return Ok(None);
         }
         let plans = segments.iter().map(|segment| index::plan(&left, segment, &few)).collect::<Result<_, _>>()?;
@@ -104,10 +104,12 @@ impl IndexView {
     }
 
     /// Titles that are looked at for a predicate, before any row.
-    fn titles(&self, predicate: &Predicate) -> u64 {
-        match predicate.titles() {
+    fn title_rows(&self, predicate: &Predicate) -> u64 {
+        match predicate.title_conditions() {
             0 => 0,
-            conditions => conditions * self.index.segments.iter().map(|segment| segment.columns.titles()).sum::<u64>(),
+            conditions => {
+                conditions * self.index.segments.iter().map(|segment| segment.columns.distinct_titles()).sum::<u64>()
+            }
         }
     }
 
@@ -136,13 +138,13 @@ impl IndexView {
                     .iter()
                     .filter(|segment| jumps && !segment.columns.arrays.is_counted(&query.sort, segment.deletions));
                 let rows = rows.saturating_add(uncounted.map(|segment| u64::from(segment.max_doc()) / 8).sum());
-                let rows = rows.saturating_add(self.titles(&predicate));
+                let rows = rows.saturating_add(self.title_rows(&predicate));
                 return Ok(Planned { predicate, total, way: SearchPath::Merged { jumps }, rows });
             }
         }
         let plans: Vec<SegmentPlan> =
             segments.iter().map(|segment| index::plan(&predicate, segment, &few)).collect::<Result<_, _>>()?;
-        let rows = plans.iter().map(|plan| plan.rows).sum::<u64>() + self.titles(&predicate);
+        let rows = plans.iter().map(|plan| plan.rows).sum::<u64>() + self.title_rows(&predicate);
         Ok(Planned { predicate, total, way: SearchPath::Driven(plans), rows })
     }
 
