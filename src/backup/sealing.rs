@@ -19,6 +19,7 @@ use super::about::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
 use super::{file, signing_key};
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
+use crate::config::limits::RECIPIENTS_MAX;
 use base::hex::{self, Hex};
 use base::regular_file;
 
@@ -26,7 +27,7 @@ use base::regular_file;
 const MAGIC: &[u8] = b"age-encryption.org/";
 
 /// Bytes of the header of an encrypted archive: some 150 for each recipient, and age reads all of it before it knows whether one of them
-/// is meant. Enough for a hundred.
+/// is meant. Enough for [`RECIPIENTS_MAX`].
 const HEADER_BYTES_MAX: u64 = 16 * 1024;
 
 /// What is said of an archive that needs an identity.
@@ -140,6 +141,9 @@ pub fn expect_sealed_as(servers: Option<Digest>, commands: Option<Digest>) -> Re
 }
 
 fn parse(recipients: &[String]) -> Result<Vec<Recipient>, String> {
+    if recipients.len() > RECIPIENTS_MAX {
+        return Err(format!("{} recipients; {RECIPIENTS_MAX} are allowed", recipients.len()));
+    }
     let read = |text: &String| text.parse().map_err(|problem| format!("{text:?}: {problem}"));
     recipients.iter().map(read).collect()
 }

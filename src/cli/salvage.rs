@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::output::{OpenOutput, OutputArguments, OutputTarget, suffixed};
 use super::{Failure, open, say};
@@ -44,12 +44,12 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
     let done = bulk::salvage(&salvage, &mut whole, &mut left);
     let done = done.map_err(|error| whole.problem().or_else(|| left.problem()).unwrap_or(error));
     whole.finish(done)?;
-    left.finish()?;
+    let has_left = left.finish()?;
     let found = salvage.report();
     let json = serde_json::to_vec_pretty(found).expect("texts and numbers have a JSON form");
     let written = told.write_all(&json).map_err(|error| error.to_string());
     told.finish(written)?;
-    say(&in_words(found, out, &incomplete, &report))?;
+    say(&in_words(found, out, has_left.then_some(&incomplete), &report))?;
     match found.is_whole() {
         true => Ok(()),
         false => Err(Failure::Wrong(format!("versions are lost; {} names them", report.display()))),
@@ -80,13 +80,14 @@ impl OnFirstWrite {
         }
     }
 
-    /// Ends the file. One that was to be replaced and has no content any more is removed.
-    fn finish(self) -> Result<(), Failure> {
+    /// Ends the file; false where there is none. One that was to be replaced and has no content any more is removed.
+    fn finish(self) -> Result<bool, Failure> {
         match self {
-            OnFirstWrite::Opened(output) => output.finish(Ok(())).map(drop),
+            OnFirstWrite::Opened(output) => output.finish(Ok(())).map(|_| true),
             OnFirstWrite::Unopened(OutputTarget::Replaced(path)) => fs::remove_file(&path)
+                .map(|()| false)
                 .map_err(|error| Failure::Failed(format!("{} cannot be removed: {error}", path.display()))),
-            OnFirstWrite::Unopened(_) => Ok(()),
+            OnFirstWrite::Unopened(_) => Ok(false),
         }
     }
 }
@@ -104,7 +105,8 @@ impl Write for OnFirstWrite {
     }
 }
 
-fn in_words(found: &Salvaged, out: &Path, incomplete: &Path, report: &Path) -> String {
+/// `incomplete`: where what is left lies; none where nothing is.
+fn in_words(found: &Salvaged, out: &Path, incomplete: Option<&PathBuf>, report: &Path) -> String {
     let mut words = format!(
         "{} versions were read; {} certificates are complete: {}\n",
         found.versions,
@@ -113,8 +115,11 @@ fn in_words(found: &Salvaged, out: &Path, incomplete: &Path, report: &Path) -> S
     );
     if !found.incomplete.is_empty() {
         let lost: u64 = found.incomplete.values().flatten().map(|(first, last)| u64::from(last - first) + 1).sum();
-        let (count, file) = (found.incomplete.len(), incomplete.display());
-        words += &format!("{count} certificates have lost {lost} versions; what is left of them: {file}\n");
+        let left = incomplete.map_or("nothing".to_owned(), |file| file.display().to_string());
+        words += &format!(
+            "{} certificates have lost {lost} versions; what is left of them: {left}\n",
+            found.incomplete.len()
+        );
     }
     for (versions, problem) in [
         (

@@ -29,7 +29,8 @@ pub(super) struct Variables {
 pub(super) fn overlay(config: &mut Config, environment: impl Iterator<Item = (OsString, OsString)>) -> Variables {
     let mut variables = Variables::default();
     for (name, text) in environment {
-        let Some(name) = name.to_str().filter(|name| name.starts_with("HCERT_")) else { continue };
+        let is_meant = |name: &&str| name.to_ascii_uppercase().starts_with("HCERT_");
+        let Some(name) = name.to_str().filter(is_meant) else { continue };
         let Some(path) = name.strip_prefix(PREFIX).map(str::to_lowercase) else {
             variables.warnings.extend(meant(name, &text.to_string_lossy()));
             continue;
@@ -60,9 +61,11 @@ fn shown(setting: &str, text: &str, problem: &str) -> String {
     }
 }
 
-/// A warning about a variable that would be a setting with twice the underscores: `HCERT_SERVER_WORKERS`.
+/// A warning about a variable that would be a setting with twice the underscores or in capital letters: `HCERT_SERVER_WORKERS`,
+/// `hcert__server__workers`.
 fn meant(name: &str, text: &str) -> Option<String> {
-    let path = name.strip_prefix("HCERT_")?.replace("__", "_").to_lowercase();
+    let path = name.to_ascii_lowercase().replace("__", "_");
+    let path = path.strip_prefix("hcert_")?;
     let table = Table::try_from(Config::default()).ok()?;
     let section = sections("", &table).into_iter().find(|section| {
         let key = path.strip_prefix(&section.replace("__", "_")).and_then(|rest| rest.strip_prefix('_'));
@@ -71,7 +74,9 @@ fn meant(name: &str, text: &str) -> Option<String> {
     })?;
     let key = &path[section.replace("__", "_").len() + 1..];
     let right = format!("{PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
-    Some(format!("environment variable {name} is ignored: a setting has two underscores between its parts, {right}"))
+    Some(format!(
+        "environment variable {name} is ignored: a setting has capital letters, and two underscores between its parts, {right}"
+    ))
 }
 
 /// Every section below a table, as a variable names it: `registry`, `registry__remote`.

@@ -125,6 +125,12 @@ pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Rules for faults in the settings. Each call of the registry is compared with all of them.
 pub const FAULT_RULES_MAX: usize = 256;
 
+/// Characters of a namespace. A system is a namespace with the name of a list behind it, and has 256 at most (`CODING_CHARACTERS_MAX`).
+pub const NAMESPACE_CHARACTERS_MAX: usize = 160;
+
+/// Recipients of an archive. Its header has some 100 bytes for each, and a restore reads 16 KiB of it.
+pub const RECIPIENTS_MAX: usize = 64;
+
 /// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
 pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
 

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use super::access::{self, is_loopback};
 use super::within::is_within_by_name;
 use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
-use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
+use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX, NAMESPACE_CHARACTERS_MAX, RECIPIENTS_MAX};
 
 /// Why an archive's folder is refused.
 pub const BACKUP_WITHIN_DATA: &str =
@@ -114,6 +114,13 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
             ));
         }
     }
+    for (key, text) in config.namespaces.pairs() {
+        let characters = text.chars().count();
+        if characters > NAMESPACE_CHARACTERS_MAX {
+            problems
+                .push(format!("namespaces.{key} has {characters} characters; {NAMESPACE_CHARACTERS_MAX} are allowed"));
+        }
+    }
     let remote = &config.registry.remote;
     let token = &config.access.token;
     for (key, text) in [
@@ -169,6 +176,10 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     }
     if config.backup.folder.as_deref().is_some_and(|folder| is_within_by_name(folder, &config.storage.data)) {
         problems.push(BACKUP_WITHIN_DATA.to_owned());
+    }
+    let recipients = config.backup.recipients.len();
+    if recipients > RECIPIENTS_MAX {
+        problems.push(format!("backup.recipients has {recipients} recipients; {RECIPIENTS_MAX} are allowed"));
     }
     // Whoever encrypts reads the rest of them.
     let is_recipient =
@@ -407,6 +418,10 @@ mod tests {
             let problem = problems(|config| config.namespaces.person_identifier_base = text.to_owned());
             assert!(problem.contains("namespaces.person_identifier_base = '"), "{text}: {problem}");
         }
+        let (fits, long) = ("x".repeat(NAMESPACE_CHARACTERS_MAX - 8), "x".repeat(NAMESPACE_CHARACTERS_MAX - 7));
+        assert_eq!(problems(|config| config.namespaces.hcert_ns = format!("https://{fits}")), "");
+        let told = problems(|config| config.namespaces.hcert_ns = format!("https://{long}"));
+        assert_eq!(told, "namespaces.hcert_ns has 161 characters; 160 are allowed");
         let slash = problems(|config| config.namespaces.person_identifier_base = "https://fhir.ee/sid/".to_owned());
         assert!(slash.contains("person_identifier_base") && slash.contains("a slash at the end"), "{slash}");
         assert!(problems(|config| config.server.base_url = Some("urn:x".to_owned())).contains("http://"));

@@ -3,7 +3,6 @@
 //! A page in a browser can let a name of its own lead to this machine (DNS rebinding) and read the answers as its own. Such a request
 //! names the page's host. Decision 246.
 
-use std::io::Read;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +21,7 @@ use crate::http::limits::TLS_LOOK_S;
 use crate::http::{host_name, is_loopback};
 use crate::tls::{Presented, TlsOptions};
 use base::log::event;
-use base::regular_file;
+use base::secret_file;
 
 /// Bytes of the file with the token of the management address.
 const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;
@@ -151,21 +150,14 @@ impl TokenFile {
 /// # Errors
 /// The file cannot be read, or holds no token.
 pub fn token(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let named = |problem: &str| format!("management.token_file: {}: {problem}", path.display());
-    regular_file::open(path)
-        .and_then(|file| file.take(MANAGEMENT_TOKEN_BYTES_MAX + 1).read_to_string(&mut text))
-        .map_err(|error| named(&format!("it cannot be read: {error}")))?;
-    let token = text.trim();
-    if text.len() as u64 > MANAGEMENT_TOKEN_BYTES_MAX {
-        return Err(named(&format!("it is larger than {MANAGEMENT_TOKEN_BYTES_MAX} bytes")));
-    }
+    let named = |problem: &str| format!("management.token_file: {problem}");
+    let token = secret_file::read(path, MANAGEMENT_TOKEN_BYTES_MAX).map_err(|problem| named(&problem))?;
     if token.len() < MANAGEMENT_TOKEN_CHARACTERS_MIN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let expected =
             format!("a token has at least {MANAGEMENT_TOKEN_CHARACTERS_MIN} letters, digits and signs, without blanks");
-        return Err(named(&expected));
+        return Err(named(&format!("{}: {expected}", path.display())));
     }
-    Ok(token.to_owned())
+    Ok(token)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
         (&format!("{jwt}\"gone.json\"\n"), 4, "access.token.jwks = 'gone.json': it cannot be read: No such file"),
         (&format!("{jwt}\"no.json\"\n"), 4, "access.token.jwks = 'no.json': it is no JWK set"),
         (&format!("{remote}ca_file = \"gone.pem\"\n"), 5, "registry.remote.ca_file: gone.pem: No such file"),
-        (&format!("{remote}token_file = \"gone\"\n"), 5, "registry.remote.token_file: gone cannot be read: No such"),
+        (&format!("{remote}token_file = \"gone\"\n"), 5, "registry.remote.token_file: there is no such file"),
         (&format!("{remote}token = \"a b\"\n"), 5, "registry.remote.token: a bearer token has letters"),
         ("[server]\n# comment\nworkers = 100\n", 3, "server.workers = 100 is out of range: 1 to 64 threads"),
         ("[server]\nworkers = \"x\"\n", 2, "invalid type: string \"x\", expected a whole number from 0"),
@@ -35,6 +35,28 @@ fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
         ran.expect(2).says(&format!("hcert: hcert.toml, line {line}: ")).says(words).says("^");
     }
     assert!(!place.path("data").exists(), "nothing was begun");
+}
+
+/// What was seen: a namespace of 250 characters ended the start with a panic.
+#[test]
+fn namespaces_are_as_long_as_the_lists_behind_them_allow() {
+    let place = Place::new();
+    let of_length = |length: usize| {
+        let listed = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/hcert.toml")).unwrap();
+        let section = listed.split_once("[namespaces]").unwrap().1;
+        let names = section.lines().map(|line| line.trim_start_matches(['#', ' '])).skip(1);
+        let names = names.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once(" = "));
+        let line = |name: &str| {
+            let start = format!("https://{}.example.ee/", name.replace('_', "-"));
+            format!("{name} = \"{start}{}\"\n", "x".repeat(length - start.len()))
+        };
+        let lines: Vec<String> = names.map(|(name, _)| line(name.trim())).collect();
+        assert_eq!(lines.len(), 16);
+        fs::write(place.path("hcert.toml"), format!("[namespaces]\n{}", lines.concat())).unwrap();
+        place.run_with(&["import", "-", "--data", "data"], b"")
+    };
+    of_length(161).expect(2).says("namespaces.hcert_ns has 161 characters; 160 are allowed");
+    of_length(160).expect(0);
 }
 
 #[test]
@@ -98,7 +120,10 @@ fn what_is_most_likely_not_meant_is_warned_about() {
     let stats = ["stats", "--data", "data"];
     mode("hcert.toml", 0o600);
     assert_eq!(warned(&stats, "HCERT_TEST_SEED"), "");
-    assert!(warned(&stats, "HCERT_SERVER_WORKERS").contains("HCERT_SERVER_WORKERS is ignored"));
+    for ignored in ["HCERT_SERVER_WORKERS", "hcert__server__workers"] {
+        let told = warned(&stats, ignored);
+        assert!(told.contains(&format!("{ignored} is ignored")) && told.contains("HCERT__SERVER__WORKERS"), "{told}");
+    }
     mode("hcert.toml", 0o644);
     let told = warned(&["generate", "--count", "1"], "OTHER");
     assert!(told.contains("warning: the settings with registry.remote.token (hcert.toml) can be read by other users of this machine (mode 0644)"), "{told}");

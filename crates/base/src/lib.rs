@@ -15,5 +15,6 @@ pub mod metrics;
 pub mod owner;
 pub mod pause;
 pub mod regular_file;
+pub mod secret_file;
 pub mod threads;
 pub mod trace;

@@ -5,6 +5,7 @@ use std::fs;
 use age::secrecy::ExposeSecret;
 
 use super::*;
+use crate::config::limits::RECIPIENTS_MAX;
 
 fn identity(place: &Place, name: &str) -> (PathBuf, String) {
     let identity = age::x25519::Identity::generate();
@@ -156,6 +157,24 @@ fn archives_go_on_from_encrypted_ones_by_their_labels() {
     assert!(survey.is_whole() && survey.whole.archives == 2, "{survey:?}");
     let chain = newest_in(&folder, None, &opened, &mut |problem| panic!("{problem}")).unwrap();
     place.restored(&chain, "restored", None);
+}
+
+/// What was seen: an archive for 170 recipients was made, and could not be restored.
+#[test]
+fn an_archive_for_as_many_recipients_as_are_allowed_is_opened_by_each() {
+    let place = Place::with_history(40);
+    let (first, recipient) = identity(&place, "first");
+    let mut recipients = vec![recipient];
+    recipients.extend((2..RECIPIENTS_MAX).map(|_| age::x25519::Identity::generate().to_public().to_string()));
+    let (last, recipient) = identity(&place, "last");
+    recipients.push(recipient);
+    let sealing = Sealing::open(&recipients, &place.path("data")).unwrap().unwrap();
+    let archive = [sealed(&place, "sealed.tar.age", &sealing, None)];
+    assert_eq!(closed(&archive, &keys(&first, None)), None);
+    assert_eq!(closed(&archive, &keys(&last, None)), None);
+    recipients.push(recipients[0].clone());
+    let told = Sealing::open(&recipients, &place.path("data")).map(drop).unwrap_err();
+    assert!(told.contains("65 recipients"), "{told}");
 }
 
 #[test]

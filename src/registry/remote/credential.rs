@@ -1,6 +1,5 @@
 //! The service's own credential for the registry.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +9,7 @@ use hyper::header::HeaderValue;
 
 use crate::registry::CredentialState;
 use base::log::event;
-use base::regular_file;
+use base::secret_file;
 
 /// Bytes of the file with the service's credential for the registry. A token has up to 4 KB.
 const REGISTRY_TOKEN_BYTES_MAX: u64 = 16 * 1024;
@@ -145,16 +144,9 @@ impl Rotated {
     }
 }
 
-/// What stands in a file of a secret, without what surrounds it.
-///
-/// # Errors
-/// The file cannot be read.
+/// As [`secret_file::read`], of a secret for the registry.
 pub(super) fn text(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    regular_file::open(path)
-        .and_then(|file| file.take(REGISTRY_TOKEN_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    Ok(text.trim().to_owned())
+    secret_file::read(path, REGISTRY_TOKEN_BYTES_MAX)
 }
 
 fn read(path: &Path) -> Result<HeaderValue, String> {

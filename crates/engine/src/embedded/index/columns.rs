@@ -184,7 +184,7 @@ impl SegmentColumns {
     }
 
     /// Titles that differ.
-    pub(crate) fn titles(&self) -> u64 {
+    pub(crate) fn distinct_titles(&self) -> u64 {
         self.title.as_ref().map_or(0, |column| column.dictionary().num_terms() as u64)
     }
 

@@ -28,7 +28,8 @@ const RECOVERY_BIT: u8 = 2;
 /// redb's page size where the header does not say it.
 const PAGE_BYTES: u64 = 4096;
 
-/// Bytes of a leaf that is looked for without its checksum. One with more than a row is far smaller, and so is every body.
+/// Bytes of a leaf that is looked for without its checksum where the header does not say where pages of its size may begin. Each page of the
+/// file may be read as often as leaves seem to lie on it.
 const LEAF_BYTES_MAX: u64 = 16 << 20;
 
 /// Times that the pages of a commit are looked at before it is believed that every look is overtaken by another commit.
@@ -404,8 +405,23 @@ impl Pages {
         let end = Leaf::end(&memory, shape)? as u64;
         match end <= memory.len() as u64 {
             true => Some(memory),
-            false if end <= LEAF_BYTES_MAX && offset.checked_add(end)? <= self.bytes => self.bytes_at(offset, end).ok(),
+            false if self.may_hold(offset, end) => self.bytes_at(offset, end).ok(),
             false => None,
+        }
+    }
+
+    /// Whether a page of so many bytes may begin at this offset. A page begins at a multiple of its size, so that for each size every byte of
+    /// the file is read once at most.
+    fn may_hold(&self, offset: u64, bytes: u64) -> bool {
+        let is_within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        let (before, region) = self.region;
+        match region {
+            u64::MAX => is_within && bytes <= LEAF_BYTES_MAX,
+            _ => {
+                let pages = bytes.div_ceil(self.page_bytes).next_power_of_two();
+                let page = (offset / self.page_bytes).checked_sub(1).map(|page| page % region);
+                is_within && page.and_then(|page| page.checked_sub(before)).is_some_and(|page| page % pages == 0)
+            }
         }
     }
 }
