@@ -108,8 +108,8 @@ pub trait Interactions: Send + Sync + 'static {
         false
     }
 
-    /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
-    fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)], _person: Option<&str>) -> NamedKeys {
+    /// Whom the parameters of a request name, and those that its sealed links hide, also where they do not open for this caller.
+    fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)]) -> NamedKeys {
         NamedKeys::default()
     }
 
@@ -150,8 +150,8 @@ impl Interactions for Service {
         Service::keeps_trail(self)
     }
 
-    fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> NamedKeys {
-        Service::named(self, interaction, parameters, person)
+    fn named(&self, interaction: &Interaction, parameters: &[(String, String)]) -> NamedKeys {
+        Service::named(self, interaction, parameters)
     }
 
     fn event(&self, interaction: Option<&Interaction>) -> Option<AuditEvent> {

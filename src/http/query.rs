@@ -6,11 +6,6 @@ use fhir::outcome::{Hcert, Issue};
 /// Name and value, decoded.
 pub type Pair = (String, String);
 
-/// Whether some parameters are sealed.
-pub fn is_sealed(pairs: &[Pair]) -> bool {
-    pairs.iter().any(|(name, _)| name == "_query")
-}
-
 /// Reads a query string or a form: pairs in their order, `+` and `%XX` decoded. A name without `=` has an empty value.
 ///
 /// # Errors

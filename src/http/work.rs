@@ -92,10 +92,6 @@ impl<R: Interactions> HttpServer<R> {
                 _ => Err(Hcert::PathUnknown.into()),
             };
         };
-        if known.identity.is_some() && query.pairs.as_ref().is_ok_and(|pairs| query::is_sealed(pairs)) {
-            // A link opens for whom it was made.
-            self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
-        }
         let RequestQuery { pairs, media, pretty } = query;
         let (parameters, content) = (pairs?, interaction.row.body);
         media?;
@@ -108,8 +104,7 @@ impl<R: Interactions> HttpServer<R> {
     /// Notes whom the parameters of a request name, where a trail is kept.
     fn name(&self, arrival: &Arrival, parameters: &[(String, String)], known: &mut RequestFacts) {
         if let (Route::To(interaction), Some(_)) = (&arrival.route, &known.from) {
-            let person = known.identity.as_deref().map(|identity| &*identity.person);
-            known.named = self.run.named(interaction, parameters, person);
+            known.named = self.run.named(interaction, parameters);
         }
     }
 

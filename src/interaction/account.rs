@@ -3,7 +3,7 @@
 //! The trail takes changes over from the store; everything else, refusals too, is told here.
 
 use super::named::NameReader;
-use super::{Answer, Interaction, Service, ShownVersions};
+use super::{Answer, Interaction, InteractionKind, Service, ShownVersions};
 use crate::audit::{self, AuditAction, AuditEvent, Entity, NamedCollector, NamedKeys};
 use certificate::search::Hit;
 use certificate::search::limits::SEARCH_VALUES_MAX;
@@ -35,13 +35,18 @@ impl Service {
         Some(event)
     }
 
-    /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
-    pub fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> NamedKeys {
+    /// Whom the parameters of a request name, and those that its sealed links hide, also where they do not open for this caller.
+    pub fn named(&self, interaction: &Interaction, parameters: &[(String, String)]) -> NamedKeys {
         let mut named = NamedKeys::default();
-        self.reader().parameters(interaction, parameters, &mut named);
+        self.reader().parameters(interaction.kind(), parameters, &mut named);
         for (_, token) in parameters.iter().filter(|(name, _)| name == "_query") {
-            if let Ok(opened) = self.seal.open(token, person.unwrap_or_default(), (self.clock)()) {
-                self.reader().parameters(interaction, &opened, &mut named);
+            if let Some(sealed) = self.seal.read(token) {
+                let kind = match sealed.resource_type.as_str() {
+                    "Patient" => InteractionKind::PatientSearch,
+                    "AuditEvent" => InteractionKind::AuditSearch,
+                    _ => InteractionKind::Search,
+                };
+                self.reader().parameters(kind, &sealed.parameters, &mut named);
             }
         }
         named

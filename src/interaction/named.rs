@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::iter;
 use std::sync::Arc;
 
+use super::InteractionKind;
 use super::audit_event;
-use super::{Interaction, InteractionKind};
 use crate::audit::{self, AuditEvent, NamedKeys, identifier, of_personal_code};
 use certificate::search::narrow::employers;
 use certificate::search::parameter::{self, Modifier, Named, PARAMETERS, Parameter, Unknown};
@@ -41,8 +41,8 @@ pub(super) struct NameReader<'a> {
 
 impl NameReader<'_> {
     /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
-    pub(super) fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut NamedKeys) {
-        match interaction.kind() {
+    pub(super) fn parameters(&self, kind: InteractionKind, parameters: &[(String, String)], named: &mut NamedKeys) {
+        match kind {
             // A history takes none of these, and says whom it was about all the same when it is refused.
             InteractionKind::Search | InteractionKind::HistoryInstance | InteractionKind::HistoryType => {
                 self.of_table(PARAMETERS, parameters, named);
@@ -363,6 +363,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::interaction::Interaction;
     use certificate::search::parameter::OTHER_NAMES;
 
     /// What a parameter names, in short: p patient, i identifier, o institution, c certificate.
@@ -370,7 +371,7 @@ mod tests {
         let names = Names::default();
         let reader = NameReader { names: &names, external_reference_system: "urn:external" };
         let mut named = NamedKeys::default();
-        reader.parameters(interaction, &[(name.to_owned(), value.to_owned())], &mut named);
+        reader.parameters(interaction.kind(), &[(name.to_owned(), value.to_owned())], &mut named);
         let NamedKeys { patients, identifiers, organizations, certificates } = named;
         let patients = patients.iter().map(|id| format!("p {id}"));
         let identifiers = identifiers.iter().map(|known| format!("i {known}"));

@@ -161,7 +161,7 @@ impl Service {
             _ => {
                 let personal = search.parameters.iter().filter(|(name, value)| is_personal(name, value));
                 let personal: Vec<(&str, &str)> = personal.map(|(name, value)| (&**name, &**value)).collect();
-                self.search_settings(context).sealed(&personal)?
+                self.search_settings(context).sealed("Patient", personal)?
             }
         };
         let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();

@@ -231,6 +231,17 @@ async fn a_sealed_link_names_whom_it_hides_and_nobody_else_is_named() {
         asked.await.expect(200);
         let (_, by_id, by_code) = is_found(&server);
         assert!(by_id && by_code, "{link}");
+        // Whoever is refused asked for the same person.
+        let other = server.token_of("48703129419", "doctor", json!({}));
+        for (path, who) in [("Composition", Some(other.await)), ("Patient", None), ("AuditEvent", None)] {
+            let asked = server.get(&format!("{path}?{query}"));
+            let asked = if let Some(token) = &who { asked.header("Authorization", token) } else { asked };
+            let answer = asked.await;
+            assert!(who.is_none() || answer.status == 400, "{path}");
+            let (_, by_id, by_code) = is_found(&server);
+            assert!(by_code, "{path} {}", answer.status);
+            assert!(by_id, "{path}");
+        }
     }
     server.get("Composition?subject=Patient/200&_count=0").await.expect(200);
     let (_, by_id, by_code) = is_found(&server);

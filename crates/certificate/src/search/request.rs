@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::paging::{self, Counts, Paging};
 use super::parameter::{self, LooksAt, Modifier, Parameter, SHAPING, Unknown};
-use super::seal::SealKey;
+use super::seal::{SealKey, SealedQuery};
 use super::value::split;
 use super::{issue, link};
 use crate::Names;
@@ -189,7 +189,7 @@ impl SearchRequest {
             }
         }
         if !hidden.is_empty() {
-            shown.push(("_query", Cow::Owned(settings.sealed(&hidden)?)));
+            shown.push(("_query", Cow::Owned(settings.sealed(resource_type, hidden)?)));
         }
         let query = link::encode(shown.iter().map(|(name, value)| (*name, &**value)));
         let address = [settings.base_url, "/", resource_type].concat();
@@ -198,12 +198,13 @@ impl SearchRequest {
 }
 
 impl ReadingLimits<'_> {
-    /// A token for `_query` that hides these parameters.
+    /// A token for `_query` that hides these parameters of a search for `resource_type`.
     ///
     /// # Errors
     /// `Internal`, when sealing fails.
-    pub fn sealed(&self, parameters: &[(&str, &str)]) -> Result<String, Outcome> {
-        self.seal.seal(parameters, self.caller, self.now, self.link_seconds)
+    pub fn sealed(&self, resource_type: &str, parameters: Vec<(&str, &str)>) -> Result<String, Outcome> {
+        let expiry = self.now.saturating_add(self.link_seconds * 1_000);
+        self.seal.seal(&SealedQuery { resource_type, caller: self.caller, expiry, parameters })
     }
 
     /// The parameters behind a `_query`.

@@ -6,11 +6,24 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use fhir::outcome::{Hcert, Issue, Outcome};
 
+/// What is sealed in the token of a link.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SealedQuery<T = String> {
+    /// What the link searches, such as `Composition`.
+    pub resource_type: T,
+    /// Personal code of the person that the link was made for; empty for nobody.
+    pub caller: T,
+    /// Until when it opens, milliseconds since 1970 UTC.
+    pub expiry: i64,
+    /// Name and value pairs, decoded.
+    pub parameters: Vec<(T, T)>,
+}
+
 /// Seals and opens what stands in `_query`. Contract 4.2.
 pub struct SealKey(RandomizedNonceKey);
 
 /// Ties a token to its use, so that nothing else sealed with the same key passes for one.
-const USE: &[u8] = b"hcert _query 1";
+const USE: &[u8] = b"hcert _query 2";
 
 impl SealKey {
     /// A key of 32 random bytes, kept by the store so that links outlive a restart.
@@ -18,17 +31,18 @@ impl SealKey {
         SealKey(RandomizedNonceKey::new(&AES_256_GCM, key).expect("an AES-256 key has 32 bytes"))
     }
 
-    /// Hides parameters in a token that opens for the same `caller` until `seconds` after `now` (milliseconds since 1970 UTC). A link
-    /// that is passed on tells nobody else whom it asked for; without a token every caller is nobody.
+    /// Hides a query in a token that opens for its `caller` until its `expiry`. A link that is passed on tells nobody else whom it asked
+    /// for; without a token every caller is nobody.
     ///
-    /// The token is base64url of nonce, AES-256-GCM ciphertext and tag; inside is JSON, `[expiry, [[name, value], …]]`.
+    /// The token is base64url of nonce, AES-256-GCM ciphertext and tag; inside is JSON,
+    /// `[resource type, caller, expiry, [[name, value], …]]`.
     ///
     /// # Errors
     /// `Internal`, when the random generator or the cipher fails.
-    pub fn seal(&self, parameters: &[(&str, &str)], caller: &str, now: i64, seconds: i64) -> Result<String, Outcome> {
-        let expiry = now.saturating_add(seconds * 1_000);
-        let mut sealed = serde_json::to_vec(&(expiry, parameters)).map_err(Outcome::internal)?;
-        let nonce = self.0.seal_in_place_append_tag(bound(caller), &mut sealed).map_err(Outcome::internal)?;
+    pub fn seal(&self, query: &SealedQuery<&str>) -> Result<String, Outcome> {
+        let SealedQuery { resource_type, caller, expiry, parameters } = query;
+        let mut sealed = serde_json::to_vec(&(resource_type, caller, expiry, parameters)).map_err(Outcome::internal)?;
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(USE), &mut sealed).map_err(Outcome::internal)?;
         let token = [&nonce.as_ref()[..], &sealed].concat();
         Ok(URL_SAFE_NO_PAD.encode(token))
     }
@@ -38,21 +52,19 @@ impl SealKey {
     /// # Errors
     /// `SearchLinkExpired`, also for a token that another server or nobody made, or that was made for another caller.
     pub fn open(&self, token: &str, caller: &str, now: i64) -> Result<Vec<(String, String)>, Issue> {
-        let opened = self.read(token, caller).filter(|(expiry, _)| now <= *expiry);
-        opened.map(|(_, parameters)| parameters).ok_or_else(|| Issue::new(Hcert::SearchLinkExpired).at("http._query"))
+        let opened = self.read(token).filter(|query| query.caller == caller && now <= query.expiry);
+        opened.map(|query| query.parameters).ok_or_else(|| Issue::new(Hcert::SearchLinkExpired).at("http._query"))
     }
 
-    fn read(&self, token: &str, caller: &str) -> Option<(i64, Vec<(String, String)>)> {
+    /// What a token of this server holds, whoever has it and however old it is: for the audit trail.
+    pub fn read(&self, token: &str) -> Option<SealedQuery> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.0.open_in_place(nonce, bound(caller), sealed).ok()?;
-        serde_json::from_slice(opened).ok()
+        let opened = self.0.open_in_place(nonce, Aad::from(USE), sealed).ok()?;
+        let (resource_type, caller, expiry, parameters) = serde_json::from_slice(opened).ok()?;
+        Some(SealedQuery { resource_type, caller, expiry, parameters })
     }
-}
-
-fn bound(caller: &str) -> Aad<Vec<u8>> {
-    Aad::from([USE, b" ", caller.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -62,7 +74,13 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000;
 
     fn sealed() -> String {
-        SealKey::new(&[7; 32]).seal(&[("subject:Patient.identifier", "est/ni|38001085718")], "me", NOW, 3_600).unwrap()
+        let query = SealedQuery {
+            resource_type: "Composition",
+            caller: "me",
+            expiry: NOW + 3_600 * 1_000,
+            parameters: vec![("subject:Patient.identifier", "est/ni|38001085718")],
+        };
+        SealKey::new(&[7; 32]).seal(&query).unwrap()
     }
 
     #[test]
@@ -100,5 +118,11 @@ mod tests {
         for other in ["", "m", "you"] {
             assert_eq!(key.open(&sealed(), other, NOW).unwrap_err().code(), Hcert::SearchLinkExpired);
         }
+        // The audit trail is told all the same.
+        let read = key.read(&sealed()).unwrap();
+        assert_eq!(
+            (read.caller.as_str(), read.resource_type.as_str(), read.parameters.len()),
+            ("me", "Composition", 1)
+        );
     }
 }
