@@ -1,5 +1,6 @@
 //! Archives that go on from each other: a full one, then incremental ones, each bound to the one before by the digest of its manifest.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::about::{ArchiveManifest, Base};
@@ -75,19 +76,32 @@ impl Archive {
 /// Every archive with those it goes on from, the full one first; those that lack one are left out. One that others go on from is the
 /// end of a chain too.
 pub(super) fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
+    let mut by_digest: HashMap<Digest, Vec<&Archive>> = HashMap::new();
+    for archive in archives {
+        by_digest.entry(archive.digest).or_default().push(archive);
+    }
+    let before = |archive: &Archive| {
+        let named = by_digest.get(&archive.about.base?)?;
+        named.iter().copied().find(|other| archive.check_behind(other).is_ok())
+    };
     let chain_to = |end| {
         let mut chain: Vec<&Archive> = vec![end];
-        while let Some(first) = chain.first().filter(|first| !first.about.is_full()) {
-            let before = archives.iter().find(|other| first.follows(other) && first.check_behind(other).is_ok())?;
+        while let Some(first) = chain.last().filter(|first| !first.about.is_full()) {
             // Two digests that are each other's cannot be made, but a loop costs nothing to rule out.
             if chain.len() > archives.len() {
                 return None;
             }
-            chain.insert(0, before);
+            chain.push(before(first)?);
         }
+        chain.reverse();
         Some(chain)
     };
     archives.iter().filter_map(chain_to).collect()
+}
+
+/// Whether an archive is part of one of these [`chains`]: one ends with each of their archives.
+pub(super) fn is_part(archive: &Archive, chains: &[Vec<&Archive>]) -> bool {
+    chains.iter().any(|chain| chain.last() == Some(&archive))
 }
 
 /// The newest of some chains: of the epoch with the latest archive the one that knows most, since a clock may have been set back.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::chain::{Archive, chains, newest};
+use super::chain::{Archive, chains, is_part, newest};
 use super::file::{PART, PREFIX, digest_path, paths};
 use super::sealing::{ArchiveKeys, Label};
 use base::owner;
@@ -118,8 +118,7 @@ pub fn newest_in(
         return Err(format!("{shown}: there are archives of several stores; name those that are meant"));
     }
     let chains = chains(&archives);
-    let is_part = |archive: &&Archive| chains.iter().any(|chain| chain.contains(archive));
-    for archive in archives.iter().filter(|archive| !is_part(archive)) {
+    for archive in archives.iter().filter(|archive| !is_part(archive, &chains)) {
         told(format!("{}: the archive that it goes on from is not there", archive.path.display()));
     }
     let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
@@ -131,7 +130,7 @@ pub fn newest_in(
     let end = newest.last().map_or(0, |end| end.about.at);
     if let Some(later) = archives
         .iter()
-        .filter(|archive| is_part(archive) && archive.about.at > end && !newest.contains(archive))
+        .filter(|archive| is_part(archive, &chains) && archive.about.at > end && !newest.contains(archive))
         .max_by_key(|one| one.about.at)
     {
         told(format!(

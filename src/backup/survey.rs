@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::chain::{Archive, chains, newest};
+use super::chain::{Archive, chains, is_part, newest};
 use super::check::{Checked, RowsRead, check, check_chain};
 use super::sealing::ArchiveKeys;
 use super::{ArchiveProgress, folder};
@@ -75,7 +75,8 @@ pub fn survey(path: &Path, keys: &ArchiveKeys, report: &mut dyn FnMut(ArchivePro
         survey.apart.push(Apart { path: archive.path.clone(), problem: format!("{}{read}", lacks_base(archive)) });
     }
     let is_longest = |chain: &&Vec<&Archive>| {
-        let goes_on = |other: &Vec<&Archive>| other.len() > chain.len() && other.starts_with(chain);
+        let goes_on =
+            |other: &Vec<&Archive>| other.len() > chain.len() && other[chain.len() - 1] == chain[chain.len() - 1];
         !all.iter().any(goes_on)
     };
     for chain in all.iter().filter(is_longest) {
@@ -97,12 +98,8 @@ pub fn survey(path: &Path, keys: &ArchiveKeys, report: &mut dyn FnMut(ArchivePro
         survey.chains.push(JudgedChain { archives: chain.iter().copied().cloned().collect(), whole, problem, trail });
     }
     survey.chains.sort_by_key(|chain| chain.archives.last().map(|end| (end.about.at, end.about.until)));
-    let mut counted: Vec<&Archive> = Vec::new();
-    for archive in all.iter().flatten() {
-        if !counted.contains(archive) && reading.problem(archive).is_none() {
-            counted.push(archive);
-        }
-    }
+    let ends = all.iter().filter_map(|chain| chain.last().copied());
+    let counted: Vec<&Archive> = ends.filter(|archive| reading.problem(archive).is_none()).collect();
     survey.whole = reading.sum(&counted);
     Ok(survey)
 }
@@ -163,10 +160,6 @@ pub fn newest_whole(
         ));
     }
     Ok(chain.iter().copied().cloned().collect())
-}
-
-fn is_part(archive: &Archive, chains: &[Vec<&Archive>]) -> bool {
-    chains.iter().any(|chain| chain.contains(&archive))
 }
 
 fn lacks_base(archive: &Archive) -> String {

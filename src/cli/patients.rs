@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::import::{open, through_server};
+use super::log::harmless;
 use super::output::{OpenOutput, OutputArguments};
 use super::progress::ProgressBarLine;
 use super::{Common, Failure, note, room};
@@ -161,7 +162,7 @@ fn listed(identifier: Option<String>, config: &Config, out: &mut OpenOutput) -> 
 fn list_of_folder(engine: &Engine, identifier: Option<&str>, out: &mut impl Write) -> io::Result<Option<String>> {
     let mut problem = None;
     let done = bulk::list_patients(engine, identifier, &mut |listed| match listed {
-        ListedPatient::Patient(line) => writeln!(out, "{line}"),
+        ListedPatient::Patient(line) => writeln!(out, "{}", harmless(&line)),
         ListedPatient::End => Ok(()),
         ListedPatient::Failed { problem: told } => {
             problem = Some(told);
@@ -175,7 +176,7 @@ fn list_of_folder(engine: &Engine, identifier: Option<&str>, out: &mut impl Writ
 fn list_of_server(server: &socket::CommandConnection, out: &mut impl Write) -> io::Result<Option<String>> {
     for line in server.lines()?.lines() {
         match serde_json::from_str(&line?) {
-            Ok(ListedPatient::Patient(line)) => writeln!(out, "{line}")?,
+            Ok(ListedPatient::Patient(line)) => writeln!(out, "{}", harmless(&line))?,
             Ok(ListedPatient::End) => return Ok(None),
             Ok(ListedPatient::Failed { problem }) => return Ok(Some(problem)),
             Err(error) => return Ok(Some(format!("the server's answer is not understood: {error}"))),

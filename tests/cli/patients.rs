@@ -42,6 +42,16 @@ fn the_patients_of_generated_certificates_are_imported_once() {
     }
 }
 
+/// What was seen: a name turned the direction of writing around for the rest of the line.
+#[test]
+fn a_list_moves_no_terminal() {
+    let place = Place::new();
+    let line = patient(1, ",\"name\":[{\"family\":\"A\u{202e}B\"}]");
+    place.run_with(&["patients", "import", "-", "--data", "data"], line.as_bytes()).expect(0);
+    let list = place.run(&["patients", "list", "--data", "data"]);
+    assert!(list.expect(0).text().contains("A\\u202eB"), "{}", list.text());
+}
+
 #[test]
 fn a_list_has_a_line_for_each_patient_and_finds_by_identifier() {
     let place = Place::new();
