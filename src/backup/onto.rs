@@ -9,7 +9,7 @@ use super::member::ArchiveMember;
 use super::read;
 use crate::audit::{self, AuditAction, ComparedEvent, CopiedTrail};
 use certificate::Seq;
-use engine::FolderHistory;
+use engine::{FolderHistory, RESTORING, StoreError};
 
 /// A data folder that a restore may go on with. Nobody writes to it while it is looked at.
 pub struct FolderBehind {
@@ -30,7 +30,15 @@ impl FolderBehind {
     ) -> Result<FolderBehind, String> {
         let told = |problem: String| format!("{}: {problem}", data.display());
         let looked = FolderHistory::look(data, cache_bytes, names.to_vec(), &archive.about.epoch);
-        let history = looked.map_err(|error| told(error.to_string()))?;
+        let is_cut = |error: &StoreError| {
+            matches!(error, StoreError::Io(_) | StoreError::Damaged(_)) && data.join(RESTORING).exists()
+        };
+        let history = looked.map_err(|error| match is_cut(&error) {
+            true => told(format!(
+                "a restore into it was cut before there was a store to go on with; empty it and run the restore without --onto ({error})"
+            )),
+            false => told(error.to_string()),
+        })?;
         match history.uuid == archive.about.store {
             true => Ok(FolderBehind { data: data.to_owned(), history }),
             false => Err(told(format!("it holds another store than {}", archive.path.display()))),

@@ -1,6 +1,6 @@
 //! Files of secrets that settings name.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use crate::regular_file;
@@ -15,7 +15,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
     let mut text = String::new();
     let read = regular_file::open(path).and_then(|file| file.take(bytes_max + 1).read_to_string(&mut text));
     match read {
-        Err(error) if names_no_file(&error) => {
+        Err(_) if names_no_file(path) => {
             Err("there is no such file (its path is not shown, since it may be the secret itself)".to_owned())
         }
         Err(error) => Err(named(&format!("it cannot be read: {error}"))),
@@ -25,11 +25,8 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
 }
 
 /// A text that is no path may be too long for one, or lead through what is no folder.
-fn names_no_file(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::NotFound | ErrorKind::InvalidFilename | ErrorKind::InvalidInput | ErrorKind::NotADirectory
-    )
+fn names_no_file(path: &Path) -> bool {
+    path.try_exists().map_or_else(|error| error.kind() != ErrorKind::PermissionDenied, |exists| !exists)
 }
 
 #[cfg(test)]

@@ -111,6 +111,12 @@ fn a_restore_that_was_cut_is_gone_on_with() {
     drop(restore(&whole[..2], &place.wanted("cut", None), &mut |_| {}).unwrap());
     place.try_onto(&whole, "cut", None).unwrap();
     expect_same(&place, &whole[2].about, "cut", "whole");
+
+    // One that was cut before its store was made says what to do.
+    fs::create_dir(place.path("early")).unwrap();
+    fs::write(place.path("early").join(engine::RESTORING), "").unwrap();
+    let told = look(&place.wanted("early", None), &whole[0]).map(drop).unwrap_err();
+    assert!(told.contains("run the restore without --onto"), "{told}");
 }
 
 #[test]
