@@ -1,11 +1,14 @@
 //! Files and folders of the settings, and those in the data folder, that other users of the machine can read or change.
 
 use std::fs;
+use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::{Config, SettingsFile};
-use base::owner;
+use base::{owner, regular_file};
 use engine::JOURNAL_FILES;
 
 impl SettingsFile {
@@ -37,7 +40,7 @@ pub fn all(config: &Config) -> Vec<String> {
     let files = [
         ("the data folder", Some(&*config.storage.data), true),
         ("access.permissions", config.access.permissions.as_deref(), false),
-        ("access.token.jwks", keys, false),
+        ("access.token.jwks", keys, keys.is_some_and(holds_private_key)),
         ("access.token.jwks_ca", token.jwks_ca.as_deref(), false),
         ("access.token.denied", token.denied.as_deref(), false),
         ("registry.remote.ca_file", remote.ca_file.as_deref(), false),
@@ -63,6 +66,14 @@ pub fn all(config: &Config) -> Vec<String> {
     let rest = of_files("the data folder", data, passes, &IN_DATA.map(|(_, name)| name));
     let named = named.chain(within).chain(rest).chain(of_backups);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
+}
+
+/// Whether a file of JSON Web Keys has a key that signs, which a service that only verifies need not have. RFC 7518, 6.2.2, 6.3.2, 6.4.1.
+fn holds_private_key(path: &Path) -> bool {
+    let read = regular_file::open(path).ok().and_then(|file| serde_json::from_reader(BufReader::new(file)).ok());
+    let signs = |key: &Value| ["d", "k"].iter().any(|member| key.get(member).is_some());
+    let set = read.unwrap_or(Value::Null);
+    set["keys"].as_array().is_some_and(|keys| keys.iter().any(signs)) || signs(&set)
 }
 
 /// A warning about a file with a secret that a command was given.
@@ -177,6 +188,28 @@ mod tests {
         if std::os::unix::fs::chown(&given, None, Some(54_321)).is_ok() {
             assert!(exposed("it", &given, true).is_some_and(|told| told.contains("can be read by")));
             assert_eq!(exposed("it", &given, false), None);
+        }
+    }
+
+    #[test]
+    fn keys_that_sign_are_secret_and_those_that_only_verify_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        let path = folder.path().join("keys.json");
+        let mut config = Config::default();
+        config.storage.data = folder.path().join("data");
+        config.access.token.jwks = Some(path.to_str().unwrap().to_owned());
+        for (keys, is_told) in [
+            (r#"{"keys":[{"kty":"EC","x":"AQ"}]}"#, false),
+            (r#"{"keys":[{"kty":"EC","x":"AQ"},{"kty":"EC","x":"AQ","d":"AQ"}]}"#, true),
+            (r#"{"keys":[{"kty":"oct","k":"AQ"}]}"#, true),
+            (r#"{"kty":"EC","d":"AQ"}"#, true),
+            ("no JSON", false),
+        ] {
+            fs::write(&path, keys).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+            let told = all(&config);
+            assert_eq!(told.iter().any(|told| told.contains("access.token.jwks")), is_told, "{keys}: {told:?}");
         }
     }
 

@@ -17,7 +17,7 @@ use crate::audit::{self, AuditEvent, AuditTrail, EventOrder, Number};
 use base::pause;
 use certificate::search::issue;
 use certificate::search::request::SearchRequest;
-use fhir::outcome::{Hcert, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 use filters::AuditFilters;
 pub(super) use filters::PARAMETERS;
 
@@ -77,7 +77,9 @@ impl Service {
         let found = events
             .iter()
             .map(|(number, event)| (number.0.to_string(), Cow::Owned(audit::resource(*number, event, names))));
-        let body = self.searchset(context, "AuditEvent", &request, total, found)?;
+        let damage = self.log()?.damage();
+        let damage = damage.map(|problem| Issue::new(Hcert::AuditIncomplete).with("problem", problem));
+        let body = self.searchset(context, "AuditEvent", &request, total, found, Vec::from_iter(damage))?;
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 

@@ -78,7 +78,7 @@ impl Service {
         within(bytes)?;
         let turn = self.turn_for(context, bytes).await?;
         let shown = shown.into_iter().map(|found| (found.id.to_owned(), Cow::Borrowed(found.text)));
-        let body = self.searchset(context, kind.name(), &request, total, shown)?;
+        let body = self.searchset(context, kind.name(), &request, total, shown, Vec::new())?;
         Ok(Answer { status: 200, body, turn, ..Answer::default() })
     }
 

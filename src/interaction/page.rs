@@ -95,6 +95,7 @@ impl Service {
         request: &SearchRequest,
         total: u64,
         found: impl Iterator<Item = (String, Cow<'r, [u8]>)>,
+        mut warnings: Vec<Issue>,
     ) -> Result<Vec<u8>, Outcome> {
         let links = request.links(resource_type, &self.search_settings(context), total, |_| None)?;
         let mut bundle = Bundle::searchset(total, &links, 0);
@@ -103,7 +104,7 @@ impl Service {
             bundle.found(&full_url, &reduced(resource.into_owned(), &context.subset));
             within(bundle.bytes())?;
         }
-        let warnings = request.warnings();
+        warnings.extend(request.warnings());
         if !warnings.is_empty() {
             bundle.outcome(&outcome_address(), &self.warning(context, warnings));
         }

@@ -18,6 +18,26 @@ fn newest(server: &Server) -> (String, u16, String, String, String) {
 }
 
 #[tokio::test]
+async fn a_search_of_a_damaged_trail_says_that_events_may_be_missing() {
+    let server = Server::start().await;
+    server.create(Body::draft()).await;
+    let outcomes = |told: &serde_json::Value| {
+        let entries = told["entry"].as_array().cloned().unwrap_or_default();
+        let outcomes = entries.into_iter().filter(|entry| entry["search"]["mode"] == "outcome");
+        outcomes.map(|entry| entry["resource"]["issue"][0].clone()).collect::<Vec<_>>()
+    };
+    let search = "AuditEvent?action=composition.create";
+    let whole = server.get(search).await.expect(200).json();
+    assert!(outcomes(&whole).is_empty());
+    server.doubt_trail("000000000000.audit: events in it cannot be read");
+    let told = server.get(search).await.expect(200).json();
+    let issues = outcomes(&told);
+    assert_eq!((&told["total"], issues.len()), (&whole["total"], 1), "{told}");
+    assert_eq!((&issues[0]["severity"], &issues[0]["code"]), (&json!("warning"), &json!("incomplete")));
+    assert!(issues[0].to_string().contains("HCERT-245") && issues[0].to_string().contains("cannot be read"), "{told}");
+}
+
+#[tokio::test]
 async fn every_way_and_every_outcome_leaves_one_event() {
     let server = Server::start().await;
     let reason = || Body::reason("põhjus");

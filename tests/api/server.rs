@@ -274,6 +274,11 @@ impl Server {
         events.map(|event| event.expect("a readable trail").1).collect()
     }
 
+    /// As where something of the trail cannot be read.
+    pub(crate) fn doubt_trail(&self, problem: &str) {
+        self.audit.doubt(problem);
+    }
+
     /// Whether an event concerns somebody, by id or by personal code: what an export and a search for audit events ask.
     pub(crate) fn concerns(&self, event: &AuditEvent, asked: &str) -> bool {
         let names = &self.http.service().settings().names;

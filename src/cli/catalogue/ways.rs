@@ -16,6 +16,7 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::AuthorNotCaller           => "`access.author_must_be_caller = true` and a certificate by another author than the token's person",
         Hcert::AuthorElsewhere           => "`access.author_must_be_caller = true` and a certificate whose author is of another institution than the token's",
         Hcert::AuditUnavailable          => "a disk without room for the audit trail",
+        Hcert::AuditIncomplete           => "a warning: `GET /AuditEvent` after a file of the audit trail was cut while the service was stopped",
         Hcert::ConsentSet                => "a note: `POST /Composition/1/$set-consent` with `doctor` = `closed`",
         Hcert::BodyEmpty                 => "`POST /Composition` with `Content-Length: 0`",
         Hcert::BodyNotUtf8               => "a certificate in another encoding than UTF-8",

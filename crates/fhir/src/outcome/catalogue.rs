@@ -148,6 +148,7 @@ codes! {
     IdsUsedUp = "HCERT-213",
     StoppingDown = "HCERT-153",
     AuditUnavailable = "HCERT-169",
+    AuditIncomplete = "HCERT-245",
     CommitUnknown = "HCERT-154",
     RegistryTimeout = "HCERT-163",
     RegistryUnreachable = "HCERT-164",
