@@ -20,19 +20,21 @@ pub(super) fn name(about: &ArchiveManifest) -> String {
     format!("{PREFIX}{time}-{:012}-{:012}.tar", about.after, about.until)
 }
 
-/// Files of a folder that have the name of an archive, by their names.
+/// Files of a folder whose names end as those of archives, by their names.
 pub(super) fn paths(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
-    paths.retain(|path| is_archive(path));
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_suffix(ENDING).unwrap_or(&name).ends_with(".tar")
+    });
     paths.sort();
     Ok(paths)
 }
 
-fn is_archive(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(ENDING).unwrap_or(&name);
-    name.starts_with(PREFIX) && name.ends_with(".tar")
+/// Whether a file of [`paths`] has a name that archives are given, and not one that a person chose.
+pub(super) fn is_given(path: &Path) -> bool {
+    path.file_name().unwrap_or_default().to_string_lossy().starts_with(PREFIX)
 }
 
 /// How the name of an encrypted archive ends, behind that of a plain one.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::chain::{Archive, chains, is_part, newest};
-use super::file::{PART, PREFIX, digest_path, paths};
+use super::file::{PART, PREFIX, digest_path, is_given, paths};
 use super::sealing::{ArchiveKeys, Label};
+use base::characters::is_control_or_bidi;
 use base::owner;
 
 /// After this long nobody writes to an archive any more that was begun.
@@ -37,20 +38,36 @@ pub fn expect_target(to: &Path) -> Result<(), String> {
     owner::expect_private(to).map_err(|problem| format!("{}: {problem}", to.display()))
 }
 
-/// The archives of a folder, by what their heads say.
+/// The archives of a folder, by what their heads say: those with other names too, of which only what is an archive counts.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub(super) fn list(folder: &Path, keys: &ArchiveKeys) -> Result<FolderListing, String> {
     let mut found = FolderListing::default();
     for path in paths(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
+        if path.to_string_lossy().contains(is_control_or_bidi) {
+            let text = format!("{path:?}: its name has control characters; rename it");
+            found.problems.push(FolderProblem { path, text });
+            continue;
+        }
         match Archive::look(&path, keys) {
             Ok(archive) => found.archives.push(archive),
             // One that was removed meanwhile, as too old, is no problem.
-            Err(_) if !path.exists() => {}
+            Err(_) if !path.exists() || !is_given(&path) => {}
             Err(text) => found.problems.push(FolderProblem { path, text }),
         }
     }
+    Ok(found)
+}
+
+/// As [`list`], of the archives that have the names which they are given: what a person named is not for the schedule to go on from, or to
+/// remove.
+///
+/// # Errors
+/// As there.
+pub(super) fn list_given(folder: &Path, keys: &ArchiveKeys) -> Result<FolderListing, String> {
+    let mut found = list(folder, keys)?;
+    found.archives.retain(|archive| is_given(&archive.path));
     Ok(found)
 }
 

@@ -156,7 +156,7 @@ impl ScheduleShared {
         let sealing = Sealing::open(&self.plan.recipients, &self.plan.data)?;
         // What others signed is nothing to go on from.
         let keys = ArchiveKeys::of_signer(sealing.as_ref().map(Sealing::signer));
-        let found = folder::list(folder, &keys)?;
+        let found = folder::list_given(folder, &keys)?;
         // Plain ones from before there were recipients are good for a restore, and nothing to go on from.
         let bad = found.problems.iter().filter(|problem| !problem.text.contains(UNSIGNED));
         bad.for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
@@ -207,7 +207,7 @@ impl ScheduleShared {
         let oldest = now
             .min(clock.settled)
             .saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
-        let listed = folder::list(folder, keys);
+        let listed = folder::list_given(folder, keys);
         let archives = listed.map_or(Vec::new(), |found| found.archives);
         for archive in folder::too_old(&archives, store, oldest) {
             if let Err(error) = folder::remove(archive) {

@@ -148,6 +148,20 @@ fn the_newest_whole_chain_of_a_folder_is_found() {
     assert_eq!(paths(&chain), [&three.path, &four.path]);
     assert!(told.len() == 1 && told[0].contains("knows fewer changes"), "{told:?}");
     fs::remove_file(less).unwrap();
+    // One that a person gave a name counts, and is nothing that the schedule removes or goes on from.
+    let (given, renamed) = (four.path.clone(), folder.join("later.tar"));
+    fs::rename(&given, &renamed).unwrap();
+    fs::write(folder.join("photos.tar"), "of somebody's holiday").unwrap();
+    let (chain, told) = find(None).unwrap();
+    assert_eq!((paths(&chain), told), (vec![three.path.as_path(), &renamed], vec![]));
+    let listed = folder::list_given(&folder, &ArchiveKeys::default()).unwrap();
+    assert!(listed.problems.is_empty() && listed.archives.len() == 3, "{listed:?}");
+    fs::rename(&renamed, &given).unwrap();
+    // A name of two lines would make a message look like two.
+    fs::write(folder.join("hcert-\nwhole.tar"), "x").unwrap();
+    let (_, told) = find(None).unwrap();
+    assert!(told.len() == 1 && told[0].contains("hcert-\\nwhole.tar"), "{told:?}");
+    fs::remove_file(folder.join("hcert-\nwhole.tar")).unwrap();
     // Without the one it goes on from, an archive is of no use, and those before it are taken.
     fs::remove_file(&three.path).unwrap();
     fs::write(folder.join("hcert-x.tar"), "x").unwrap();
