@@ -75,6 +75,8 @@ pub(super) fn expect_regular_files(folder: &Path) -> Result<(), String> {
         let is_folder = (is_own(path) || *path == socket::path(folder)) && path.is_dir();
         let is_socket = is_own(path) && fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
         match (is_folder, is_socket) {
+            // No link to a file of the trail is followed.
+            _ if is_of_trail(path) && path.is_symlink() => Some("a link"),
             (true, _) => Some("a folder"),
             (_, true) => Some("a socket"),
             // What else lies beside the trail is nobody's business. Other folders may be there, such as lost+found.

@@ -93,6 +93,12 @@ fn what_is_none_of_the_trails_files_is_in_nobodys_way_and_what_replaces_one_keep
     assert!(!refused.said.contains("the store is damaged"), "{}", refused.said);
     place.run(&["export", "--salvage", "--out", "saved.ndjson", "--data", "data"]).expect(0);
     fs::remove_dir(&file).unwrap();
+    std::os::unix::fs::symlink(place.path("kept"), &file).unwrap();
+    for command in ["audit verify", "stats"] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--data", "data"]).collect();
+        place.run(&arguments).expect(3).says("00000001.log is a link").says("put the file back");
+    }
+    fs::remove_file(&file).unwrap();
     fs::rename(place.path("kept"), &file).unwrap();
     assert!(fs::read(place.path("saved.ndjson")).unwrap() == place.export());
 }
