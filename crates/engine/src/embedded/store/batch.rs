@@ -9,7 +9,7 @@ use super::copied_entry::CopiedEntry;
 use super::hour_count::NewCounts;
 use super::log::{WriteTransaction, WrittenTable};
 use super::mark::{self, StoreMark};
-use super::newest::newest;
+use super::newest::{expect_newest, newest};
 use super::written_log::WrittenLog;
 use super::{CLASS, COUNTER, StoreError, VERSION, record};
 use super::{consent, derived, list, patient};
@@ -56,7 +56,10 @@ impl<'t> Batch<'t> {
                 let version = Version::new(*version).expect("a version that was inserted has a number");
                 Ok(Some(read(version, bytes)))
             }
-            None => newest(&self.versions, id, read),
+            None => {
+                expect_newest(&self.versions, id)?;
+                newest(&self.versions, id, read)
+            }
         }
     }
 

@@ -403,6 +403,49 @@ fn a_store_whose_newest_key_is_damaged_is_not_opened() {
     }
 }
 
+/// What was seen: with a bit of its newest version's key flipped a certificate was changed on from the version before.
+#[test]
+fn no_change_is_made_of_the_version_before_one_whose_key_is_damaged() {
+    for byte in [2, 4, 6] {
+        let fixture = filled();
+        let path = fixture.folder.path().join("data").join(STORE_FILE);
+        let without_cache = EngineOptions { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+        let (leaf, mut keys) = leaves(&path, "version").remove(0);
+        let number = |key: &[u8]| u64::from_le_bytes(key[..8].try_into().unwrap());
+        // The newest of several, with others behind it, that was not deleted.
+        let is_newest = |at: usize| {
+            at > 0 && number(&keys[at]) == number(&keys[at - 1]) && number(&keys[at]) != number(&keys[at + 1])
+        };
+        let at = (0..keys.len() - 2).find(|at| is_newest(*at) && (number(&keys[*at]) - 1) % 7 != 0).unwrap();
+        keys.truncate(at + 1);
+        let (at, key) = last_key(&path, (leaf, keys));
+        let engine = Engine::open(without_cache).unwrap();
+        write_at(&path, &[key[byte] ^ 1], at + byte);
+        let content = content(Trigger::Update, State::Draft, "Patient/1");
+        let id = Id::new(number(&key)).unwrap();
+        let told = engine.append(Write::Update { id, content, if_match: None, base: None, rows: None });
+        let told = format!("{:?}", told.blocking_recv().unwrap().unwrap_err());
+        assert!(told.contains("keys of version are out of order"), "byte {byte}: {told}");
+        engine.close();
+    }
+}
+
+/// What was seen: an export passed over the changes between two numbers and said that it was whole.
+#[test]
+fn a_gap_in_the_log_is_damage_to_whoever_walks_it() {
+    let fixture = filled();
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let [(one, _), (other, _)]: [_; 2] =
+        leaves(&path, "log").into_iter().take(2).collect::<Vec<_>>().try_into().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.copy_within(other as usize..other as usize + PAGE_BYTES, one as usize);
+    let engine = Engine::open(options(&fixture.folder, &fixture.now)).unwrap();
+    write_at(&path, &bytes[one as usize..one as usize + PAGE_BYTES], one as usize);
+    let told = engine.ledger().versions_after(Seq(0), 1_000).unwrap_err().to_string();
+    assert!(told.contains("of changes stands behind number 0"), "{told}");
+    engine.close();
+}
+
 /// A search passes by a key that is damaged: its certificate seemed never to have been.
 #[test]
 fn what_is_not_found_because_of_a_damaged_key_is_damage() {
