@@ -52,6 +52,7 @@ mod field {
     pub(super) const OPERATOR: u64 = 31;
     pub(super) const OPERATOR_NAME: u64 = 32;
     pub(super) const ENTRY: u64 = 33;
+    pub(super) const ABSENT: u64 = 34;
 }
 
 /// Writes an event behind `out`. Texts beyond their bound are cut.
@@ -95,6 +96,9 @@ pub fn write(out: &mut Vec<u8>, event: &AuditEvent) {
     number(out, field::METHOD, *method as u64);
     if !event.entities.is_empty() {
         text(out, field::ENTITIES, entities(&event.entities));
+    }
+    if !event.absent.is_empty() {
+        text(out, field::ABSENT, entities(&event.absent));
     }
     event.patients.iter().for_each(|patient| text(out, field::PATIENT, text_within(patient)));
     event.identifiers.iter().for_each(|identifier| text(out, field::IDENTIFIER, identifier));
@@ -150,6 +154,7 @@ pub fn read(bytes: &[u8]) -> Result<AuditEvent, Malformed> {
             field::CODE => event.code = Some(text()?),
             field::METHOD => event.method = method(value.number),
             field::ENTITIES => event.entities = read_entities(value.bytes)?,
+            field::ABSENT => event.absent = read_entities(value.bytes)?,
             field::PATIENT => event.patients.push(text()?),
             field::QUERY => event.query = Some(text()?),
             field::CHANGE => event.change = Some(Seq(value.number)),
@@ -348,9 +353,10 @@ mod tests {
             (identifiers, organizations, hash, reason) in
                 (vec("\\PC{0,40}", 0..4), vec("[0-9]{0,12}", 0..4), any::<[u8; 32]>(), maybe_text()),
         ) -> AuditEvent {
-            let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
+            let entities: Vec<Entity> = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
+            let absent = entities.iter().rev().take(3).copied().collect();
             AuditEvent {
-                at, action: AuditAction::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
+                at, action: AuditAction::ALL[action], who, from, trace, status, code, method: super::method(method), entities, absent, patients,
                 query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), entry: change.map(|_| EntryHash::from_bytes(hash)), note,
                 identifiers, organizations, reason,
             }

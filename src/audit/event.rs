@@ -33,6 +33,8 @@ pub struct AuditEvent {
     pub method: Method,
     /// What was shown or changed; of a refused request what it asked for.
     pub entities: Vec<Entity>,
+    /// What it asked for and what there was not, so that it is about nobody.
+    pub absent: Vec<Entity>,
     /// Ids of patients, such as `200`: those that the request named, and those that were shown.
     pub patients: Vec<String>,
     /// Identifiers of persons and certificates that the request named: `system|value`, or the value alone where no system was named.

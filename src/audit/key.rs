@@ -32,7 +32,7 @@ pub enum EventKey<'e> {
 impl AuditEvent {
     /// Everything that the event can be found by. A key may come more than once.
     pub fn keys(&self) -> impl Iterator<Item = EventKey<'_>> {
-        let AuditEvent { who, entities, patients, identifiers, organizations, .. } = self;
+        let AuditEvent { who, entities, absent, patients, identifiers, organizations, .. } = self;
         let user = who.operator.as_ref().and_then(|operator| operator.name.as_deref());
         let acting = [&who.organization, &who.represented_party].into_iter().flatten();
         let agents = who.person.as_deref().map(EventKey::AgentPerson).into_iter();
@@ -42,7 +42,7 @@ impl AuditEvent {
         let named = patients.iter().map(|id| EventKey::Patient(id));
         let named = named.chain(identifiers.iter().map(|identifier| EventKey::Identifier(identifier)));
         let named = named.chain(organizations.iter().map(|code| EventKey::Organization(code)));
-        named.chain(entities.iter().map(|(id, _)| EventKey::Certificate(*id))).chain(agents)
+        named.chain(entities.iter().chain(absent).map(|(id, _)| EventKey::Certificate(*id))).chain(agents)
     }
 
     /// Adds whom a request named.

@@ -20,6 +20,7 @@ use super::source::Following;
 use super::trail::TrailFiles;
 use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
 use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, head, keeper};
+use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use base::held_folder::HeldFolder;
 use base::log::event;
 use base::threads;
@@ -172,6 +173,11 @@ impl AuditTrail {
             durable: writer.durable.head.number,
             waits: writer.dirty_since.map_or(Duration::ZERO, |since| since.elapsed()),
         }
+    }
+
+    /// Whether events for a quarter of the room for those that are not written yet wait.
+    pub fn is_behind(&self) -> bool {
+        self.shared.writer().pending_bytes() > AUDIT_PENDING_BYTES_MAX / 4
     }
 
     /// Compares the trail with a head of earlier that the store has. One that it lacks was cut off or replaced: the trail tells so itself, and

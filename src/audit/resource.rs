@@ -149,7 +149,7 @@ fn agents(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
 
 /// Certificates, patients, what was searched for, and what ties the request to others.
 fn entities(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
-    let mut entities: Vec<Json> = event.entities.iter().map(certificate).collect();
+    let mut entities: Vec<Json> = event.entities.iter().chain(&event.absent).map(certificate).collect();
     entities.extend(event.patients.iter().map(|patient| {
         let role = concept([coding(ENTITY_ROLE, "1")]);
         Json::object([("what", reference(format!("Patient/{patient}"))), ("role", role)])
@@ -269,7 +269,8 @@ mod tests {
             status: 403,
             code: text("HCERT-179"),
             method: Method::Token,
-            entities: vec![(Id::FIRST, Version::new(2)), (Id::FIRST.next(), None)],
+            entities: vec![(Id::FIRST, Version::new(2))],
+            absent: vec![(Id::FIRST.next(), None)],
             patients: vec!["200".into()],
             identifiers: vec!["https://fhir.ee/sid/pid/est/ni|48703129419".into(), "17".into()],
             organizations: vec!["16978044".into()],

@@ -96,7 +96,9 @@ impl AuditedEntity {
 
     fn is_of(&self, event: &AuditEvent) -> bool {
         match self {
-            AuditedEntity::Certificate(entity @ (_, Some(_))) => event.entities.contains(entity),
+            AuditedEntity::Certificate(entity @ (_, Some(_))) => {
+                event.entities.contains(entity) || event.absent.contains(entity)
+            }
             _ => event.keys().any(|key| key == self.key()),
         }
     }

@@ -327,6 +327,11 @@ impl TrailShared {
 }
 
 impl TrailWriter {
+    /// Bytes of events that are not written yet.
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Puts records behind the newest one. Nothing has changed when it fails.
     fn write(&mut self, records: &mut [u8], told: &dyn Fn(Seq) -> Seq) -> Result<Number, String> {
         if let Some(problem) = self.gone.as_ref().or(self.sync_problem.as_ref()) {

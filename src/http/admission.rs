@@ -13,12 +13,15 @@ use super::clients::{ClientRequest, ClientTable, CountedFor, Throttled};
 use super::load::{Counted, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
-use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
-use crate::interaction::{ClientKey, RequestPermit, Turns};
+use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LONG_QUERY_BYTES};
+use crate::interaction::{ClientKey, RequestPermit, Turn, Turns};
 use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
 const LARGE_BODY_WAIT_S: u64 = 10;
+
+/// Seconds that a long query waits for its turn before it is 503. Some thousands pass in it.
+const LONG_QUERY_WAIT_S: u64 = 5;
 
 /// Milliseconds that a request waits while `server.requests_max` are worked on, before it is 503. Longer than a peak, shorter than a caller's patience.
 const REQUEST_WAIT_MS: u64 = 1_000;
@@ -31,6 +34,8 @@ pub(super) struct Admission {
     changing: Gate,
     at_once: usize,
     patience: Duration,
+    /// Half of the processors, so that short requests meet a free one.
+    long_queries: Turns,
     large_bodies: Turns,
     large_body_patience: Duration,
     clients: ClientTable,
@@ -63,8 +68,20 @@ impl Admission {
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
         let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
         let large_bodies = Turns::new(LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
+        let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
+        let long_queries = Turns::new(processors, Duration::from_secs(LONG_QUERY_WAIT_S), Hcert::RequestsFull);
         let (reading, changing) = (gate(), gate());
-        Admission { reading, changing, at_once, patience, large_bodies, large_body_patience, clients, load }
+        Admission {
+            reading,
+            changing,
+            at_once,
+            patience,
+            long_queries,
+            large_bodies,
+            large_body_patience,
+            clients,
+            load,
+        }
     }
 
     /// Lets the request of a client begin: before its body is read, so that slow ones count as well.
@@ -101,6 +118,20 @@ impl Admission {
             count(&self.load.requests_throttled);
             let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
+        })
+    }
+
+    /// Waits for the turn of a query or a form of so many bytes, where it is a long one.
+    ///
+    /// # Errors
+    /// 503: its turn does not come in time, or too many wait.
+    pub(super) async fn enter_query(&self, client: Option<ClientKey>, bytes: usize) -> Result<Option<Turn>, Issue> {
+        if bytes <= LONG_QUERY_BYTES {
+            return Ok(None);
+        }
+        self.long_queries.take(client).await.map(Some).map_err(|_| {
+            count(&self.load.requests_refused);
+            Issue::new(Hcert::RequestsFull)
         })
     }
 
@@ -223,6 +254,24 @@ mod tests {
         held.remove(0);
         held.push(waiting.remove(0).await.expect("the next of the same client"));
         assert!(waits(&mut waiting[0]).await);
+    }
+
+    /// What was seen: two connections with queries of 16 KB kept all others waiting for 25 ms.
+    #[tokio::test]
+    async fn long_queries_come_in_turn_and_short_ones_do_not_wait() {
+        let admission = Admission { long_queries: Turns::new(1, LONG, Hcert::RequestsFull), ..admission(LONG, |_| ()) };
+        let [crowd, other] = ["192.0.2.1", "192.0.2.2"].map(|text| Some(ClientKey::address(text.parse().unwrap())));
+        let held = admission.enter_query(crowd, LONG_QUERY_BYTES + 1).await.unwrap();
+        assert!(held.is_some());
+        let mut second = Box::pin(admission.enter_query(crowd, LONG_QUERY_BYTES + 1));
+        let mut third = Box::pin(admission.enter_query(crowd, LONG_QUERY_BYTES + 1));
+        assert!(waits(&mut second).await && waits(&mut third).await);
+        assert!(admission.enter_query(crowd, LONG_QUERY_BYTES).await.unwrap().is_none());
+        let mut of_other = Box::pin(admission.enter_query(other, LONG_QUERY_BYTES + 1));
+        assert!(waits(&mut of_other).await);
+        drop(held);
+        drop(second.await.unwrap());
+        assert!(of_other.await.unwrap().is_some(), "it comes before the third of the crowd");
     }
 
     #[tokio::test]

@@ -16,8 +16,8 @@ use super::settings::HttpSettings;
 use super::wanted::AnswerForm;
 use super::x_road::{self, PathTarget, XRoadFault};
 use super::{account, guard, proxy, sender};
-use crate::interaction::Identity;
 use crate::interaction::context::{From, NamedCollector, NamedKeys};
+use crate::interaction::{ClientKey, Identity};
 use fhir::outcome::{Hcert, Issue};
 
 /// Where a request comes from.
@@ -124,6 +124,15 @@ impl Arrival {
     /// The base path that the request came by: the setting's, or one of X-Road.
     pub fn base_path<'a>(&'a self, settings: &'a HttpSettings) -> &'a str {
         self.x_road_base.map_or(&settings.base_path, |bytes| &self.parts.uri.path()[..bytes])
+    }
+
+    /// The client that it is counted for. `None`: this machine itself.
+    pub fn client_key(&self) -> Option<ClientKey> {
+        self.counted.map(|counted| counted.client)
+    }
+
+    pub fn query_bytes(&self) -> usize {
+        self.parts.uri.query().map_or(0, str::len)
     }
 
     /// Whether it may change something.

@@ -6,6 +6,10 @@ use crate::config::limits::{ANSWERS_BYTES_MAX, LARGE_BODIES};
 /// has about 4 KB; one of this size takes a thread for some milliseconds at most. Contract 10.3.
 pub const LARGE_BODY_BYTES: usize = 64 * 1024;
 
+/// Bytes of a query or a form above which it is a long one: whom it names is read, and its event written, in turn. That takes up to a few milliseconds of
+/// a thread that serves requests, also where the request is refused. One of a person at a screen is far shorter.
+pub const LONG_QUERY_BYTES: usize = 2 * 1024;
+
 /// Large bodies of one client that are processed at once. Others of it wait in its own line, so that its crowd keeps no other client waiting for long.
 pub const LARGE_BODIES_PER_ADDRESS: usize = LARGE_BODIES / 2;
 

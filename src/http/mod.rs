@@ -53,6 +53,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
@@ -108,6 +109,11 @@ pub trait Interactions: Send + Sync + 'static {
         false
     }
 
+    /// Whether the disk of the audit trail falls behind.
+    fn is_trail_behind(&self) -> bool {
+        false
+    }
+
     /// Whom the parameters of a request name, and those that its sealed links hide, also where they do not open for this caller.
     fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)]) -> NamedKeys {
         NamedKeys::default()
@@ -150,6 +156,10 @@ impl Interactions for Service {
         Service::keeps_trail(self)
     }
 
+    fn is_trail_behind(&self) -> bool {
+        Service::is_trail_behind(self)
+    }
+
     fn named(&self, interaction: &Interaction, parameters: &[(String, String)]) -> NamedKeys {
         Service::named(self, interaction, parameters)
     }
@@ -167,6 +177,13 @@ impl Interactions for Service {
         Service::end(self, event, met, result)
     }
 }
+
+/// A request that took so long lets the others of its thread go on before the next one of its connection. A read takes a tenth of it.
+const LET_OTHERS_AFTER: Duration = Duration::from_millis(1);
+
+/// Between two looks at how far the audit trail is behind, and how often it is looked at: for a second.
+const TRAIL_LOOK: Duration = Duration::from_millis(5);
+const TRAIL_LOOKS: usize = 200;
 
 /// Answers requests.
 pub struct HttpServer<R> {
@@ -391,7 +408,7 @@ impl<R: Interactions> HttpServer<R> {
                 if !arrival.may_change() {
                     self.lend(&mut result, known.wanted.pretty, arrival);
                 }
-                if let Err(unwritten) = self.account(arrival, known, &result) {
+                if let Err(unwritten) = self.account_in_turn(arrival, known, &result).await {
                     result = Err(unwritten);
                 }
                 self.respond(arrival, &known.wanted, result).await
@@ -422,6 +439,30 @@ impl<R: Interactions> HttpServer<R> {
             refused: response.extensions_mut().remove().as_ref(),
         });
         response
+    }
+
+    /// Writes the event of a request down. That of a long query is written in turn, and its turn ends when the trail has caught up, so that the
+    /// events of one client leave room for those of others.
+    async fn account_in_turn(
+        &self,
+        arrival: &Arrival,
+        known: &mut RequestFacts,
+        result: &Result<Answer, Outcome>,
+    ) -> Result<(), Outcome> {
+        let bytes = arrival.query_bytes().max(known.form.as_ref().map_or(0, String::len));
+        // Without a turn it is written all the same: it must not be lost.
+        let turn = self.admission.enter_query(arrival.client_key(), bytes).await.ok().flatten();
+        self.account(arrival, known, result)?;
+        if turn.is_some() {
+            tokio::task::yield_now().await;
+            for _ in 0..TRAIL_LOOKS {
+                if !self.run.is_trail_behind() {
+                    break;
+                }
+                tokio::time::sleep(TRAIL_LOOK).await;
+            }
+        }
+        Ok(())
     }
 
     /// Gives out a developer's token. Who ordered it is written down as who called.
@@ -568,7 +609,12 @@ async fn call<R: Interactions>(
 ) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
     let formed = message::check(&parts);
+    let begun = Instant::now();
     let response = server.answer_well_formed(Request::from_parts(parts, body), origin, formed).await;
+    // hyper goes on with what a client sent ahead for 16 requests at a stretch, and all others of this thread would wait for them.
+    if begun.elapsed() > LET_OTHERS_AFTER {
+        tokio::task::yield_now().await;
+    }
     match response.extensions().get() {
         Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),
         _ => Ok(response),

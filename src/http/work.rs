@@ -70,7 +70,7 @@ impl<R: Interactions> HttpServer<R> {
         has_body: bool,
         known: &mut RequestFacts,
     ) -> Result<Begun<'_>, Outcome> {
-        self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
+        self.name(arrival, query.pairs.as_deref().unwrap_or_default(), arrival.query_bytes(), known).await?;
         message::check_size(&arrival.parts)?;
         arrival.let_in.clone()?;
         let under_way = arrival.counted.map(|counted| self.admission.begin(&counted)).transpose()?;
@@ -101,11 +101,22 @@ impl<R: Interactions> HttpServer<R> {
         Ok(Begun { _under_way: under_way, context: Some(context) })
     }
 
-    /// Notes whom the parameters of a request name, where a trail is kept.
-    fn name(&self, arrival: &Arrival, parameters: &[(String, String)], known: &mut RequestFacts) {
+    /// Notes whom the parameters of a request name, where a trail is kept. `bytes` are those of the query, or of the form.
+    ///
+    /// # Errors
+    /// 503: the turn of a long query does not come.
+    async fn name(
+        &self,
+        arrival: &Arrival,
+        parameters: &[(String, String)],
+        bytes: usize,
+        known: &mut RequestFacts,
+    ) -> Result<(), Outcome> {
         if let (Route::To(interaction), Some(_)) = (&arrival.route, &known.from) {
+            let _turn = self.admission.enter_query(arrival.client_key(), bytes).await?;
             known.named = self.run.named(interaction, parameters);
         }
+        Ok(())
     }
 
     /// The context of a request whose parameters are these, those of its form too.
@@ -183,7 +194,7 @@ impl<R: Interactions> HttpServer<R> {
             parameters.extend(query::pairs(form)?);
             known.wanted.media = media::wanted(&arrival.parts.headers, query::format(&parameters))?;
             known.wanted.pretty = query::pretty(&parameters)?;
-            self.name(arrival, &parameters, known);
+            self.name(arrival, &parameters, form.len(), known).await?;
             context = self.context(arrival, interaction, parameters, known)?;
             received.bytes.clear();
         }

@@ -16,10 +16,19 @@ use fhir::outcome::{Hcert, Outcome};
 /// make searches by person slow, and cost who sends them nothing.
 const AUDIT_NAMED_BY_NOBODY_MAX: usize = 16;
 
+/// Certificates that a refused request named of which the patient is looked up when its event is written, in case that a draft was moved to
+/// another patient since its first version. All others are found by the patient of their first version.
+const AUDIT_LOOKED_UP_OF_REFUSED_MAX: usize = 64;
+
 impl Service {
     /// Whether an audit trail is kept.
     pub fn keeps_trail(&self) -> bool {
         self.policy.audit.is_some()
+    }
+
+    /// Whether so many events wait for the disk that those who make long ones should wait.
+    pub fn is_trail_behind(&self) -> bool {
+        self.policy.audit.as_ref().is_some_and(|log| log.is_behind())
     }
 
     /// The event of a request, as its path tells it; nothing where none is kept: without a trail, and of what anyone may know, the
@@ -102,15 +111,28 @@ impl Service {
         if event.status == 401 {
             event.cut(AUDIT_NAMED_BY_NOBODY_MAX);
         }
+        self.set_aside_absent(&mut event);
         self.name_by_now(&mut event);
         self.append(event)
+    }
+
+    /// What was asked for and is not there is about nobody, also when a certificate gets that id later; each search by patient would look for
+    /// it again.
+    fn set_aside_absent(&self, event: &mut AuditEvent) {
+        let is_refused = event.is_refused();
+        // A read error leaves it where it is: whose it is may be known later.
+        let is_absent = |(id, version): &Entity| {
+            (version.is_none() || is_refused) && matches!(self.engine.read(*id, None, |_| Ok(())), Ok(None))
+        };
+        (event.absent, event.entities) = std::mem::take(&mut event.entities).into_iter().partition(is_absent);
     }
 
     /// A certificate that is named in no version stands for the patient of its first one; a draft may have been moved to another since.
     fn name_by_now(&self, event: &mut AuditEvent) {
         // What names more is refused, and shows none of them. What was refused showed no version, whichever it asked for.
         let is_asked = |(_, version): &&Entity| version.is_none() || event.is_refused();
-        let asked = event.entities.iter().filter(is_asked).take(SEARCH_VALUES_MAX);
+        let max = if event.is_refused() { AUDIT_LOOKED_UP_OF_REFUSED_MAX } else { SEARCH_VALUES_MAX };
+        let asked = event.entities.iter().filter(is_asked).take(max);
         let mut named = NamedKeys::default();
         for (id, _) in asked {
             // A read error is reported by the request that needs the version.

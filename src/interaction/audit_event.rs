@@ -44,7 +44,7 @@ impl Service {
         context.meet(|named| {
             named.patients.clone_from(&event.patients);
             named.identifiers.clone_from(&event.identifiers);
-            named.certificates.clone_from(&event.entities);
+            named.certificates = event.entities.iter().chain(&event.absent).copied().collect();
         });
         let body = audit::resource(number, &event, &self.settings.names);
         Ok(Answer { status: 200, body: reduced(body, &context.subset), ..Answer::default() })

@@ -61,4 +61,4 @@ pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{Rulebook, Standard};
 pub use service::{Service, ServiceSettings};
 pub use table::{BodyContent, INTERACTIONS, InteractionKind, Verb};
-pub use turns::{RequestPermit, Turns};
+pub use turns::{RequestPermit, Turn, Turns};

@@ -223,6 +223,9 @@ fn patient(text: &str) -> Option<&str> {
 
 /// What stands behind the last slash of a reference to a type of resource, whatever the version. A text without a slash is it itself.
 fn last<'t>(text: &'t str, resource_type: &str) -> Option<&'t str> {
+    if text.is_empty() {
+        return None;
+    }
     let id = match comparable(text, "").rsplit_once('/') {
         None => text,
         Some((before, id)) => (before.rsplit('/').next() == Some(resource_type)).then_some(id)?,

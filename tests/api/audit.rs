@@ -9,7 +9,7 @@ use crate::server::{REQUEST_ID, Server};
 fn newest(server: &Server) -> (String, u16, String, String, String) {
     let event = server.events().pop().expect("an event");
     assert_eq!(event.trace, REQUEST_ID);
-    let entities = event.entities.iter().map(|(id, version)| match version {
+    let entities = event.entities.iter().chain(&event.absent).map(|(id, version)| match version {
         Some(version) => format!("{id}/{version}"),
         None => id.to_string(),
     });
@@ -169,7 +169,7 @@ async fn an_event_says_who_by_which_token_and_what_they_looked_for() {
     server.get("Composition/1").header("Authorization", "Bearer x").await.refused(401, &["HCERT-177"]);
     let event = server.events().pop().expect("an event");
     assert_eq!((event.status, event.code.as_deref(), event.who.person), (401, Some("HCERT-177"), None));
-    assert_eq!((event.action.name(), event.entities.len()), ("token.refused", 1));
+    assert_eq!((event.action.name(), event.absent.len()), ("token.refused", 1));
     let patient = server.token_of("39406240015", "patient", json!({})).await;
     server.get("Composition?status=preliminary").header("Authorization", &patient).await.refused(403, &["HCERT-179"]);
     let event = server.events().pop().expect("an event");

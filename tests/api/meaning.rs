@@ -159,6 +159,23 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
     }
 }
 
+/// What was seen: each search by patient looked for every certificate that somebody had ever asked for and that there was not.
+#[tokio::test]
+async fn who_asks_for_a_certificate_that_is_not_there_asks_for_nobody() {
+    let server = Server::start().await;
+    let doctor = server.token("doctor", json!({})).await;
+    for (asked, status) in [("Composition/1", 404), ("Composition?_id=1,2&colour=red", 400), ("Composition?_id=1", 200)]
+    {
+        server.get(asked).header("Authorization", &doctor).await.expect(status);
+        let event = server.events().pop().expect("an event");
+        assert!(event.entities.is_empty() && event.absent.iter().any(|(id, _)| id.get() == 1), "{asked}");
+    }
+    server.create(draft()).await;
+    let told = |query: &'static str| async { server.get(query).await.expect(200).json()["total"].as_u64() };
+    assert_eq!(told("AuditEvent?patient=Patient/201&_count=0").await, Some(1));
+    assert_eq!(told("AuditEvent?entity=Composition/1&action=composition.read&_count=0").await, Some(1));
+}
+
 /// Whatever else a search asks, and whichever page of it, its answer tells something of the certificate whose number it names.
 #[tokio::test]
 async fn a_number_names_its_certificate_whatever_page_and_condition_hide_it() {

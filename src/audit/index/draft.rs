@@ -94,6 +94,7 @@ impl IndexDraft {
             self.times.push(event.at);
             self.ends.push(end);
             keys_of(&event, |key| self.keys.push((key, ordinal)));
+            self.keys.extend(event.absent.iter().map(|(id, _)| (certificate(*id), ordinal)));
             for entity in &event.entities {
                 let known = self.certificates.len() as u32;
                 let certificate_at = *self.certificates.entry(*entity).or_insert(known);

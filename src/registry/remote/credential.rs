@@ -214,6 +214,6 @@ mod tests {
             assert!(!refusal.contains("secret"), "{refusal}");
         }
         assert!(Credential::new(Some("a"), Some(Path::new("b")), now).is_err());
-        assert!(Credential::new(None, Some(Path::new("no-such-file")), now).unwrap_err().contains("no-such-file"));
+        assert!(Credential::new(None, Some(Path::new("no-such-file")), now).unwrap_err().contains("no such file"));
     }
 }
