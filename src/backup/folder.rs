@@ -117,6 +117,33 @@ pub(super) fn remove_left(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// As [`newest_in`], of a folder in which nothing newer lies apart: who follows the archives would stay behind for ever.
+///
+/// # Errors
+/// As there; or an archive that is newer than the chain lacks what it goes on from.
+pub fn newest_without_gap(
+    path: &Path,
+    to: Option<u64>,
+    keys: &ArchiveKeys,
+    told: &mut dyn FnMut(String),
+) -> Result<Vec<Archive>, String> {
+    let chain = newest_in(path, to, keys, told)?;
+    let FolderListing { archives, .. } = list(path, keys)?;
+    let end = chain.last().expect("a chain has a full archive");
+    let chains = chains(&archives);
+    let is_behind = |archive: &&Archive| to.is_none() && archive.about.until > end.about.until;
+    match archives.iter().filter(|archive| !is_part(archive, &chains)).find(is_behind) {
+        None => Ok(chain),
+        Some(archive) => Err(format!(
+            "{}: it goes on behind change {}, and the newest whole chain ends with change {}; archives between them are missing: put them back, or \
+             name the change to restore up to with --to",
+            archive.path.display(),
+            archive.about.after,
+            end.about.until
+        )),
+    }
+}
+
 /// The newest chain of a folder whose end has a change; of archives that are no part of one, `told` is said.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub use about::{ArchiveManifest, Base};
 pub use chain::{Archive, in_order, in_order_behind};
 pub use check::{Checked, check};
 pub use digest::Digest;
-pub use folder::{expect_target, newest_in};
+pub use folder::{expect_target, newest_in, newest_without_gap};
 pub use member::ArchiveMember;
 pub use onto::FolderBehind;
 pub use restore::{FilledFolder, RestoreOptions, Restored, change_by, restore, restore_onto};

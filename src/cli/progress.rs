@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::log::on_one_line;
 use super::note;
 use crate::bulk::BulkEvent;
 
@@ -47,8 +48,10 @@ impl ProgressBarLine {
                     progress.lines as f64 / seconds
                 ));
             }
-            BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(problem)),
-            BulkEvent::BadLine { line, problem } => self.bar.suspend(|| note(format_args!("line {line}: {problem}"))),
+            BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(on_one_line(&problem))),
+            BulkEvent::BadLine { line, problem } => {
+                self.bar.suspend(|| note(format_args!("line {line}: {}", on_one_line(&problem))))
+            }
             BulkEvent::Done(_) | BulkEvent::Failed { .. } => {}
         }
     }

@@ -272,7 +272,9 @@ fn chain(
 ) -> Result<Vec<Archive>, String> {
     match archives {
         // Those that the folder has already are not read.
-        [folder] if folder.is_dir() && onto => backup::newest_in(folder, to, keys, &mut |problem| note(problem)),
+        [folder] if folder.is_dir() && onto => {
+            backup::newest_without_gap(folder, to, keys, &mut |problem| note(problem))
+        }
         [folder] if folder.is_dir() => {
             let mut told = Vec::new();
             let chain = backup::newest_whole(folder, to, keys, &mut |problem| told.push(problem), &mut |at| {

@@ -122,6 +122,10 @@ pub const LARGE_ANSWERS_OF_ONE: usize = 1;
 /// told to ask for fewer.
 pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// Bytes of a page of audit events: half of what one connection may hold of the memory for answers while all of it is free, so that no page is
+/// refused for want of memory for ever. An event that names three thousand has half a megabyte.
+pub const AUDIT_PAGE_BYTES_MAX: usize = ANSWERS_BYTES_MAX / 16;
+
 /// Rules for faults in the settings. Each call of the registry is compared with all of them.
 pub const FAULT_RULES_MAX: usize = 256;
 

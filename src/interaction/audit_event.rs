@@ -11,9 +11,11 @@ use std::sync::Arc;
 use super::Answer;
 use super::context::{RequestContext, Subset};
 use super::named::{PatientsOf, names_of_person};
+use super::page::within;
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
 use crate::audit::{self, AuditEvent, AuditTrail, EventOrder, Number};
+use crate::config::limits::AUDIT_PAGE_BYTES_MAX;
 use base::pause;
 use certificate::search::issue;
 use certificate::search::request::SearchRequest;
@@ -80,6 +82,7 @@ impl Service {
         let damage = self.log()?.damage();
         let damage = damage.map(|problem| Issue::new(Hcert::AuditIncomplete).with("problem", problem));
         let body = self.searchset(context, "AuditEvent", &request, total, found, Vec::from_iter(damage))?;
+        within(body.len(), AUDIT_PAGE_BYTES_MAX)?;
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 

@@ -10,6 +10,7 @@ use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
 use super::{Answer, DefinitionKind, RequestPermit};
+use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use certificate::search::issue;
 use certificate::search::parameter::Parameter;
@@ -75,7 +76,7 @@ impl Service {
         let skipped = usize::try_from(request.skipped()).unwrap_or(usize::MAX);
         let shown: Vec<&ConformanceResource> = found.iter().skip(skipped).take(request.count() as usize).collect();
         let bytes = shown.iter().map(|found| found.text.len() + ENTRY_BYTES).sum();
-        within(bytes)?;
+        within(bytes, BUNDLE_BYTES_MAX)?;
         let turn = self.turn_for(context, bytes).await?;
         let shown = shown.into_iter().map(|found| (found.id.to_owned(), Cow::Borrowed(found.text)));
         let body = self.searchset(context, kind.name(), &request, total, shown, Vec::new())?;

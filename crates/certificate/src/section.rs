@@ -43,7 +43,7 @@ pub fn has_change_reason(composition: &Object, names: &Names) -> bool {
 /// Whether a section of a code has a text that is not blank once markup is stripped.
 pub(super) fn has_text(composition: &Object, code: &str, names: &Names) -> bool {
     let mut of_code = sections(composition).iter().filter(|section| has_code(section, code, names));
-    of_code.any(|section| plain_text_of(section).is_some_and(|text| !text.is_empty()))
+    of_code.any(|section| plain_text_of(section).is_some_and(|text| !narrative::is_blank(&text)))
 }
 
 /// What a section says, markup stripped; nothing when it has no text that can be read.
@@ -137,6 +137,9 @@ mod tests {
     #[test]
     fn a_change_reason_says_something_under_the_right_code() {
         assert!(brings(SYSTEM, "change-reason", "<div>Kuupäev oli vale</div>"));
+        for unseen in ['\u{200b}', '\u{feff}', '\u{2060}', '\u{ad}', '\u{202e}', '\u{3164}', '\u{2800}', '\u{a0}'] {
+            assert!(!brings(SYSTEM, "change-reason", &format!("<div>{unseen}</div>")), "{unseen:?}");
+        }
         assert!(!brings(SYSTEM, "change-reason", "<div> <br/>&#160;</div>"));
         assert!(!brings(SYSTEM, "reject-reason", "<div>Kuupäev oli vale</div>"));
         assert!(!brings("https://other.ee/CodeSystem/tervisetoendi-sektsioon", "change-reason", "<div>x</div>"));

@@ -5,6 +5,7 @@ use super::{Own, Rights};
 use crate::config::ChangeBy;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
 use certificate::search::hidden::HiddenCertificates;
+use certificate::search::narrow::without_advice;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
@@ -159,7 +160,7 @@ impl Rights {
         if rows.own_employer {
             // Without an institution to stand for, there is nobody whose employer it is.
             let party = self.identity.represented_party.as_deref();
-            all.push(any(party.and_then(employer).map(Filter::Term).into_iter()));
+            all.push(any(party.and_then(employer).into_iter()));
         }
         if grant.bound_as_doctor {
             let closed = Filter::Class(ClassTest::DoctorClosed);
@@ -189,9 +190,11 @@ fn both(one: Filter, other: Filter) -> Filter {
     Filter::All(all)
 }
 
-/// The term of a certificate whose employer has this registry code. Contract 4.4.
-fn employer(code: &str) -> Option<Term> {
-    section_code_text::asked(&SearchToken::Code("employer".to_owned()), code)
+/// Certificates whose employer has this registry code. Who is named as one within the advice to the employee, which no employer sees, is none.
+/// Contract 4.4, 7.4.
+fn employer(code: &str) -> Option<Filter> {
+    let term = section_code_text::asked(&SearchToken::Code("employer".to_owned()), code)?;
+    Some(without_advice("", Filter::Term(term)))
 }
 
 fn any(parts: impl Iterator<Item = Filter>) -> Filter {

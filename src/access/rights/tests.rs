@@ -133,6 +133,26 @@ fn row(sample: &Sample) -> Row {
     Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms }
 }
 
+/// What was seen: an employer named within the advice to the employee, which no employer is shown, read the certificate.
+#[test]
+fn whom_only_the_advice_names_is_no_employer() {
+    let rights = rights_of(&["org-legal-representative"]);
+    let sample = Sample {
+        state: State::Completed,
+        category: "occupational",
+        own_patient: false,
+        own_employer: true,
+        own_hand: false,
+        consent: Consent::default(),
+    };
+    let mut row = row(&sample);
+    let sees = |row: &Row| rights.scope(May::Read, &own()).view(ID, row).is_some();
+    assert!(sees(&row));
+    row.terms.extend(row.terms.iter().filter_map(Term::hidden).collect::<Vec<_>>());
+    row.terms.sort_unstable();
+    assert!(!sees(&row));
+}
+
 fn rights_of(roles: &[&str]) -> Rights {
     let permissions = Permissions::read(BUILT_IN, &Names::default()).unwrap();
     permissions.rights(Arc::new(Identity {

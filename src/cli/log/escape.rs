@@ -56,6 +56,13 @@ pub(in crate::cli) fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A text that others may have chosen parts of, on one line.
+pub(in crate::cli) fn on_one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    InText(&mut shown).write_str(text).expect("a String takes everything");
+    shown
+}
+
 /// Bytes that [`InJson`] writes for a character.
 pub(super) fn json_bytes(character: char) -> usize {
     match character {

@@ -30,7 +30,7 @@ use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{self, LogSettings};
 use crate::output::{Importance, QueuedOutput};
 use base::log::event;
-pub(super) use escape::harmless;
+pub(super) use escape::{harmless, on_one_line};
 pub(super) use fields::NAMES;
 use json::JsonLines;
 pub(super) use level::finish;

@@ -2,6 +2,7 @@
 
 use crate::interaction::limits::REASON_CHARACTERS_MAX;
 use fhir::json;
+use fhir::narrative;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::shape;
 
@@ -18,7 +19,7 @@ pub fn reason(body: &[u8]) -> Result<String, Outcome> {
         return Err(wrong());
     };
     let at = "Parameters.parameter[0].value";
-    if reason.trim().is_empty() {
+    if narrative::is_blank(reason) {
         return Err(Issue::new(Hcert::ReasonBlank).at(at).into());
     }
     if reason.chars().count() > REASON_CHARACTERS_MAX || !reason.chars().all(is_xml) {

@@ -1,12 +1,13 @@
 //! The fields of a certificate as its narrative tells them.
 
-use super::page::{NarrativeLine, NarrativePage, is_blank};
+use super::page::{NarrativeLine, NarrativePage};
 use super::words::Words;
 use crate::section::has_code;
 use crate::{DisplayTerms, Names, State, Status};
 use fhir::contained::ContainedResources;
 use fhir::date_time::normalise;
 use fhir::json::{Json, Object};
+use fhir::narrative::is_blank;
 use fhir::narrative::plain_text;
 
 /// A Composition, asked for what the narrative tells.

@@ -1,6 +1,7 @@
 //! A div under way: lines of markup of our own around texts of others, within bounds.
 
 use fhir::json::Json;
+use fhir::narrative::is_blank;
 
 /// Lines of a narrative that is made from a certificate's fields. A certificate has about ten; one of a hundred restrictions is read
 /// in its fields.
@@ -171,9 +172,6 @@ impl NarrativeLine<'_> {
 }
 
 /// Whether nothing of a text would be shown.
-pub(super) fn is_blank(text: &str) -> bool {
-    !text.chars().any(|character| !character.is_whitespace() && is_shown(&character))
-}
 
 fn is_shown(character: &char) -> bool {
     !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')

@@ -1,8 +1,9 @@
 //! A coded value in words. Contract 8.5.
 
-use super::page::{NarrativeLine, is_blank};
+use super::page::NarrativeLine;
 use crate::DisplayTerms;
 use fhir::json::Json;
+use fhir::narrative::is_blank;
 
 /// A CodeableConcept in words.
 pub(super) struct Words<'c> {

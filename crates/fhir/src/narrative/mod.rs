@@ -15,7 +15,7 @@ mod text;
 pub use allowed::problems;
 pub use link::{dead_links, ids};
 pub use problem::NarrativeProblem;
-pub use text::{begin_with, collapsed, escape, is_bounded, plain_text, section_text, without_styles};
+pub use text::{begin_with, collapsed, escape, is_blank, is_bounded, plain_text, section_text, without_styles};
 
 /// The namespace a Narrative's div stands in.
 pub const XHTML: &str = "http://www.w3.org/1999/xhtml";

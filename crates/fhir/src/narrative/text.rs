@@ -49,6 +49,21 @@ pub fn plain_text(div: &str) -> Option<String> {
     }
 }
 
+/// Whether nothing of a text is seen: white space, control characters, characters that Unicode lets a font leave out
+/// (`Default_Ignorable_Code_Point`), and blanks that are no white space to it.
+pub fn is_blank(text: &str) -> bool {
+    let is_ignorable = |character| {
+        matches!(
+            character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+                | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{fffe}'..='\u{ffff}'
+                | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+        )
+    };
+    text.chars().all(|character| character.is_whitespace() || character.is_control() || is_ignorable(character))
+}
+
 /// The text of a div as this service and most others write one: no markup, no entity, nothing that needs a look into XML's rules.
 pub(super) fn only_text(div: &str) -> Option<&str> {
     let inside = div.strip_prefix("<div xmlns=\"")?.strip_prefix(XHTML)?.strip_prefix("\">")?.strip_suffix("</div>")?;
