@@ -48,9 +48,9 @@ impl ProgressBarLine {
                     progress.lines as f64 / seconds
                 ));
             }
-            BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(on_one_line(&problem))),
+            BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(on_one_line(problem))),
             BulkEvent::BadLine { line, problem } => {
-                self.bar.suspend(|| note(format_args!("line {line}: {}", on_one_line(&problem))))
+                self.bar.suspend(|| note(format_args!("line {line}: {}", on_one_line(problem))))
             }
             BulkEvent::Done(_) | BulkEvent::Failed { .. } => {}
         }

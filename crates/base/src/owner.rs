@@ -135,19 +135,41 @@ pub fn expect_private(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// As [`expect_private`], of names in a folder that is private itself, as far as others come to them: they may pass through the folder, or a
-/// link leads out of it.
+/// As [`expect_private`], of names in a folder that is private itself, and of the files in those that are folders, as far as others come to
+/// them: they may pass through the folder, or a link leads out of it.
 ///
 /// # Errors
 /// As there, with the name.
 pub fn expect_private_within(folder: &Path, names: &[&str]) -> Result<(), String> {
-    let passes = fs::metadata(folder).is_ok_and(|found| found.mode() & 0o011 != 0);
+    let lets_pass = |folder: &Path| fs::metadata(folder).is_ok_and(|found| found.mode() & 0o011 != 0);
+    let passes = lets_pass(folder);
     names.iter().try_for_each(|name| {
         let path = folder.join(name);
         let is_reached = path.exists() && (passes || path.is_symlink());
-        let judged = if is_reached { expect_private(&path) } else { expect_own(&path) };
+        let judged = match is_reached {
+            true => expect_private(&path).and_then(|()| match lets_pass(&path) {
+                true => expect_private_files(&path),
+                false => Ok(()),
+            }),
+            false => expect_own(&path),
+        };
         judged.map_err(|problem| format!("{name}: {problem}"))
     })
+}
+
+/// # Errors
+/// Others can write to a file in the folder. Nothing where it is no folder.
+fn expect_private_files(folder: &Path) -> Result<(), String> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_open = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| rights_of_others(path, &found) & 0o022 != 0);
+    match files.into_iter().find(is_open) {
+        None => Ok(()),
+        Some(path) => Err(format!(
+            "{} in it can be written to by other users of this machine; run: chmod -R go-w {}",
+            path.file_name().unwrap_or_default().display(),
+            folder.display()
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -175,6 +197,31 @@ mod tests {
         assert_eq!([&file, &link].map(|path| other_owner(path)), [None, Some(4_242)]);
         chown(&file, Some(4_243), None).unwrap();
         assert!(expect_own(&file).unwrap_err().contains("user 4243"));
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_to_is_told_where_they_reach_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = folder.path().join("audit");
+        fs::create_dir(&audit).unwrap();
+        fs::write(audit.join("1.log"), "").unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let judged = |of_folder, of_audit, of_file| {
+            mode(folder.path(), of_folder);
+            mode(&audit, of_audit);
+            mode(&audit.join("1.log"), of_file);
+            expect_private_within(folder.path(), &["audit", "none"])
+        };
+        for (modes, is_private) in [
+            ((0o711, 0o711, 0o600), true),
+            ((0o711, 0o700, 0o666), true),
+            ((0o700, 0o711, 0o666), true),
+            ((0o711, 0o711, 0o644), true),
+            ((0o711, 0o711, 0o602), false),
+        ] {
+            assert_eq!(judged(modes.0, modes.1, modes.2).is_ok(), is_private, "{modes:?}");
+        }
+        assert!(judged(0o711, 0o711, 0o666).unwrap_err().contains("audit: 1.log in it"));
     }
 
     #[test]

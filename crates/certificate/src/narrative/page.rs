@@ -171,8 +171,6 @@ impl NarrativeLine<'_> {
     }
 }
 
-/// Whether nothing of a text would be shown.
-
 fn is_shown(character: &char) -> bool {
     !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')
 }

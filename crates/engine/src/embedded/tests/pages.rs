@@ -438,9 +438,9 @@ fn a_gap_in_the_log_is_damage_to_whoever_walks_it() {
     let [(one, _), (other, _)]: [_; 2] =
         leaves(&path, "log").into_iter().take(2).collect::<Vec<_>>().try_into().unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    bytes.copy_within(other as usize..other as usize + PAGE_BYTES, one as usize);
+    bytes.copy_within(other..other + PAGE_BYTES, one);
     let engine = Engine::open(options(&fixture.folder, &fixture.now)).unwrap();
-    write_at(&path, &bytes[one as usize..one as usize + PAGE_BYTES], one as usize);
+    write_at(&path, &bytes[one..one + PAGE_BYTES], one);
     let told = engine.ledger().versions_after(Seq(0), 1_000).unwrap_err().to_string();
     assert!(told.contains("of changes stands behind number 0"), "{told}");
     engine.close();
