@@ -50,7 +50,7 @@ impl ProgressBarLine {
             }
             BulkEvent::Doubtful { problem } => self.bar.suspend(|| note(on_one_line(problem))),
             BulkEvent::BadLine { line, problem } => {
-                self.bar.suspend(|| note(format_args!("line {line}: {}", on_one_line(problem))))
+                self.bar.suspend(|| note(format_args!("line {line}: {}", on_one_line(problem))));
             }
             BulkEvent::Done(_) | BulkEvent::Failed { .. } => {}
         }
