@@ -144,6 +144,8 @@ pub(super) fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
 /// # Errors
 /// There is none, or another process has the folder, in words for the person at the terminal.
 pub(super) fn expect_store(config: &Config) -> Result<(), String> {
+    // Whose links they are comes before what they are in the place of.
+    expect_no_links_of_others(&config.storage.data)?;
     expect_regular_files(&config.storage.data)?;
     expect_store_alone(config)
 }

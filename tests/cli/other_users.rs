@@ -230,7 +230,7 @@ fn a_link_in_the_trail_is_no_file_of_it() {
     let trail = place.path("data/audit/00000001.log");
     fs::rename(&trail, place.path("moved")).unwrap();
     symlink(place.path("moved"), &trail).unwrap();
-    with_data(&place, "import -").expect(1).says("it is a link and no regular file");
+    with_data(&place, "import -").expect(3).says("00000001.log is a link and no regular file");
     fs::remove_file(&trail).unwrap();
     fs::rename(place.path("moved"), &trail).unwrap();
     with_data(&place, "import -").expect(0);
