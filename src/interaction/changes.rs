@@ -7,7 +7,7 @@ use crate::audit::{
     self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, SET_BACK, ToldEvents,
 };
 use certificate::{Id, Seq, Version};
-use engine::{self, ClockEvent, CommittedChange, Engine};
+use engine::{self, ClockEvent, CommittedChange, Engine, StoreHealth};
 
 /// Changes of a store from before its trail that the trail is given events of. A crash leaves some hundreds at most.
 const FOLLOWED_AT_FIRST_MAX: u64 = 10_000;
@@ -94,7 +94,11 @@ impl EventSource for ChangesOfOpen {
 
     fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
         let Some(engine) = self.0.upgrade() else { return Ok(None) };
-        ChangesOf { engine: &engine, tells_imports: false }.events_after(place)
+        match (ChangesOf { engine: &engine, tells_imports: false }).events_after(place) {
+            // A change that was stored while the service stopped is told at the next start.
+            Err(_) if engine.health().store == StoreHealth::Closed => Ok(None),
+            told => told,
+        }
     }
 }
 

@@ -307,8 +307,9 @@ impl Engine {
 
     fn let_go(&self) {
         self.shared.set_view(None);
-        self.shared.store.close();
+        // Before, so that whoever finds it closed can tell why.
         self.shared.note_closed();
+        self.shared.store.close();
     }
 
     /// Finishes what was handed over and commits the index; the store stays open. False when that was done before.
