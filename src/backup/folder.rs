@@ -60,8 +60,7 @@ pub(super) fn list(folder: &Path, keys: &ArchiveKeys) -> Result<FolderListing, S
     Ok(found)
 }
 
-/// As [`list`], of the archives that have the names which they are given: what a person named is not for the schedule to go on from, or to
-/// remove.
+/// As [`list`], of the archives whose names hcert made. The schedule neither continues nor removes an archive that a person named.
 ///
 /// # Errors
 /// As there.
@@ -117,7 +116,8 @@ pub(super) fn remove_left(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// As [`newest_in`], of a folder in which nothing newer lies apart: who follows the archives would stay behind for ever.
+/// As [`newest_in`], for a standby: an archive that is newer than the chain and no part of one is an error, since the standby would never get
+/// past it.
 ///
 /// # Errors
 /// As there; or an archive that is newer than the chain lacks what it goes on from.

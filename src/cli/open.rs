@@ -144,7 +144,7 @@ pub(super) fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
 /// # Errors
 /// There is none, or another process has the folder, in words for the person at the terminal.
 pub(super) fn expect_store(config: &Config) -> Result<(), String> {
-    // Whose links they are comes before what they are in the place of.
+    // A link of another user is reported as that, before it is reported as damage.
     expect_no_links_of_others(&config.storage.data)?;
     expect_regular_files(&config.storage.data)?;
     expect_store_alone(config)

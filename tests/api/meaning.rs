@@ -248,7 +248,7 @@ async fn a_sealed_link_names_whom_it_hides_and_nobody_else_is_named() {
         asked.await.expect(200);
         let (_, by_id, by_code) = is_found(&server);
         assert!(by_id && by_code, "{link}");
-        // Whoever is refused asked for the same person.
+        // The event of a refused request names the same person.
         let other = server.token_of("48703129419", "doctor", json!({}));
         for (path, who) in [("Composition", Some(other.await)), ("Patient", None), ("AuditEvent", None)] {
             let asked = server.get(&format!("{path}?{query}"));

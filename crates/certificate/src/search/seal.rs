@@ -56,7 +56,8 @@ impl SealKey {
         opened.map(|query| query.parameters).ok_or_else(|| Issue::new(Hcert::SearchLinkExpired).at("http._query"))
     }
 
-    /// What a token of this server holds, whoever has it and however old it is: for the audit trail.
+    /// The query in a token that this server made, also for another caller and after its expiry: the audit trail records it.
+    /// `None`: another server made the token, or nobody did.
     pub fn read(&self, token: &str) -> Option<SealedQuery> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;

@@ -307,7 +307,7 @@ impl Engine {
 
     fn let_go(&self) {
         self.shared.set_view(None);
-        // Before, so that whoever finds it closed can tell why.
+        // Before the store is closed, so that a reader that finds no store sees that the engine was closed.
         self.shared.note_closed();
         self.shared.store.close();
     }

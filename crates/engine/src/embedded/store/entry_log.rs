@@ -40,7 +40,7 @@ impl StoreReader {
             let row = row?;
             let (before, number) = (ascending.last, row.0.value());
             ascending.next(&number)?;
-            // Numbers have no gaps, so whoever goes on behind one misses none.
+            // Numbers of a log have no gaps, so a gap is damage.
             match number - before {
                 1 => LoggedEntry::read(row),
                 _ => {

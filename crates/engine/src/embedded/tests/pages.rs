@@ -432,7 +432,7 @@ fn no_change_is_made_of_the_version_before_one_whose_key_is_damaged() {
 
 /// What was seen: an export passed over the changes between two numbers and said that it was whole.
 #[test]
-fn a_gap_in_the_log_is_damage_to_whoever_walks_it() {
+fn a_walk_of_the_log_takes_a_gap_for_damage() {
     let fixture = filled();
     let path = fixture.folder.path().join("data").join(STORE_FILE);
     let [(one, _), (other, _)]: [_; 2] =
