@@ -182,9 +182,10 @@ impl VersionsByTime<'_> {
             span.changes =
                 self.ordered_before(span.low, &span.changes)?..self.ordered_before(span.high, &span.changes)?;
         }
-        // Only ordered ones are between both.
+        // Only ordered ones are between both, and what is hidden before them is not asked about: `behind` lacks the versions there.
+        let first = self.ordered_before(span.low, &span.changes)?;
         let last = self.ordered_before(span.high, &span.changes)?;
-        let seq = self.reader.last_where(span.changes.start, last, |change| {
+        let seq = self.reader.last_where(first, last, |change| {
             let key = (change.milliseconds, change.seq.0);
             let before = change.running - u64::from(change.version().is_some());
             (self.ordered_versions + span.behind).saturating_sub(before + hidden.from(key)) > newer

@@ -219,6 +219,20 @@ proptest! {
     }
 }
 
+/// What was seen: the page was empty, since the halving among the ordered versions asked about one before those that it looks among.
+#[test]
+fn a_version_of_a_later_time_is_shown_where_all_before_it_are_hidden() {
+    let fixture = Fixture::new();
+    let mut model = Model::default();
+    let closed = Consent { doctor: Openness::Closed, representative: Openness::Open };
+    for step in [Move::Create(1), Move::Import(3_001, 1), Move::Update(2, 1), Move::Consent(6, closed)] {
+        model.play(&fixture, step);
+    }
+    let hidden = Some(HiddenCertificates { of_others: vec![closed], own: vec![], hand: hand(2) });
+    let query = HistoryQuery { id: None, since: None, at: None, page: 1, count: 6, hidden };
+    expect_history(&fixture, &model, &query).unwrap();
+}
+
 /// Calls that a page costs the store.
 fn calls(fixture: &Fixture, query: &HistoryQuery) -> u64 {
     let before = CALLS.get();
