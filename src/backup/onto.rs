@@ -142,7 +142,8 @@ impl FolderBehind {
             ));
         }
         let is_of_restore = |event: &&ComparedEvent| {
-            matches!(event.action, AuditAction::Restore | AuditAction::StoreVerify | AuditAction::AuditVerify)
+            let looked = [AuditAction::StoreVerify, AuditAction::StoreStats, AuditAction::AuditVerify];
+            event.action == AuditAction::Restore || looked.contains(&event.action)
         };
         let own = events.iter().rev().take_while(|event| !trail.has_met(&event.head));
         match own.filter(|event| !is_of_restore(event)).last() {

@@ -27,7 +27,7 @@ pub use heads::{KnownHead, NewestHeads, hash_of_change, heads, heads_of_server};
 pub use import::{ImportOptions, import};
 pub use patients::{ListedPatient, import as import_patients, list as list_patients};
 pub use salvage::salvage;
-pub use trail_head::{accept_trail, hand_head_over, keep_trail_head};
+pub use trail_head::{accept_lost, accept_trail, hand_head_over, keep_trail_head};
 pub use verify::{beside_store, missing_trail, verify};
 
 /// What a long run tells while it goes.

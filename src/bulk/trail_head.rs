@@ -2,8 +2,9 @@
 
 use super::import::refused_words;
 use super::write_down;
-use crate::audit::{AuditAction, AuditTrail, ChainHead};
-use engine::{AuditHead, Engine};
+use crate::audit::{AuditAction, AuditEvent, AuditTrail, ChainHead, SET_BACK};
+use certificate::Seq;
+use engine::{AuditHead, Engine, IdsLeftOut};
 
 /// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
 /// store has then.
@@ -29,6 +30,24 @@ pub fn hand_head_over(engine: &Engine, trail: &AuditTrail) -> Result<(), String>
     let Some(head) = trail.head_to_keep() else { return Ok(()) };
     let done = engine.append(AuditHead(head.to_string())).blocking_recv();
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)
+}
+
+/// Goes on with a store that lacks changes which its trail tells of, as an operator decides: the trail tells so, and the ids that these changes
+/// may have given are left out.
+///
+/// # Errors
+/// The trail or the store cannot be written, in words.
+pub fn accept_lost(engine: &Engine, trail: &AuditTrail, now: i64) -> Result<(), String> {
+    let (known, stored) = (trail.last_change().unwrap_or(Seq(0)), engine.seq());
+    if known <= stored {
+        return Ok(());
+    }
+    let done = engine.append(IdsLeftOut(known.0 - stored.0)).blocking_recv();
+    done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
+    let mut event = AuditEvent::new(AuditAction::Restore, now);
+    event.note = Some(format!("the trail knows {known} changes, the store has {stored}: {SET_BACK}"));
+    event.change = Some(stored);
+    trail.append(&event).map(drop).map_err(|failing| failing.to_string())
 }
 
 /// Takes the trail as it is, and tells so in it. Returns a line for the operator.

@@ -12,7 +12,7 @@ use super::{Common, Failure, note, open, say};
 use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
 use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
-use crate::interaction::subjects;
+use crate::interaction::{changes, subjects};
 use crate::socket::{self, AuditTold, CommandRequest};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
@@ -368,8 +368,11 @@ fn accept(config: &Config) -> Result<String, String> {
         return told(&server, &mut |_| Ok(())).map(|(report, _)| report + "\n");
     }
     let engine = engine(config)?;
-    let log = open::trail(config, &engine)?;
-    let done = bulk::accept_trail(&engine, &log);
+    let log = open::trail_of_before(config, &engine)?;
+    let now = system_clock()();
+    let done = bulk::accept_lost(&engine, &log, now)
+        .and_then(|()| changes::catch_up(&engine, &log, now))
+        .and_then(|_| bulk::accept_trail(&engine, &log));
     drop(log);
     engine.close();
     done.map(|report| report + "\n")

@@ -3,11 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use super::account::name_subject;
-use crate::audit::{
-    self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, SET_BACK, ToldEvents,
-};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, ToldEvents};
 use certificate::{Id, Seq, Version};
-use engine::{self, ClockEvent, CommittedChange, Engine, StoreHealth};
+use engine::{self, ClockEvent, CommittedChange, DAMAGED, Engine, StoreHealth};
 
 /// Changes of a store from before its trail that the trail is given events of. A crash leaves some hundreds at most.
 const FOLLOWED_AT_FIRST_MAX: u64 = 10_000;
@@ -18,7 +16,7 @@ const CHANGES_AT_ONCE: usize = 1_024;
 /// Takes over what the trail lacks: changes that were committed and not followed before a crash. The number of events comes back.
 ///
 /// # Errors
-/// Why that cannot be done, in words for the person at the terminal.
+/// The trail knows changes that the store lacks; or why it cannot be done. In words for the person at the terminal.
 pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, String> {
     let (after, stored) = (log.last_change().unwrap_or(Seq(0)), engine.seq());
     if after == Seq(0) && stored > Seq(0) {
@@ -30,18 +28,14 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         event.change = is_long.then_some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
     }
-    let set_back = after > stored;
-    if set_back {
-        // The store was set back: by a restore that was cut off before it could say so, or by hand.
-        let mut event = AuditEvent::new(AuditAction::Restore, now);
-        let note = format!("the trail knows {after} changes, the store has {stored}: {SET_BACK}");
-        log.doubt(&note);
-        event.note = Some(note);
-        event.change = Some(stored);
-        log.append(&event).map_err(|failing| failing.to_string())?;
+    if after > stored {
+        return Err(format!(
+            "{DAMAGED}: the audit trail tells of change {after}, and the store ends with change {stored}: what was acknowledged is missing, \
+             since the end of its journal is damaged or an older store was put back. Put the files back as they were, or `hcert restore`; \
+             `hcert audit accept` goes on without these changes"
+        ));
     }
-    let followed = log.catch_up(&ChangesOf { engine, tells_imports: true })?;
-    Ok(followed + u64::from(set_back))
+    log.catch_up(&ChangesOf { engine, tells_imports: true })
 }
 
 /// Makes the trail follow an engine, which it does not keep open.
@@ -178,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trail_that_knows_more_changes_than_the_store_is_told_where_the_store_stands() {
+    fn a_store_that_lacks_changes_of_its_trail_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(engine::EngineOptions {
             folder: folder.path().to_owned(),
@@ -202,9 +196,7 @@ mod tests {
         let mut later = AuditEvent::new(AuditAction::CompositionCreate, 1);
         later.change = Some(Seq(10));
         log.append(&later).unwrap();
-        // Without it, a crash behind the first new change would lose its event: the trail would think that it has it.
-        assert_eq!(catch_up(&engine, &log, 2), Ok(1));
-        assert_eq!(log.last_change(), None);
-        assert_eq!(catch_up(&engine, &log, 3), Ok(0));
+        let refused = catch_up(&engine, &log, 2).unwrap_err();
+        assert!(refused.contains("tells of change 10, and the store ends with change 0"), "{refused}");
     }
 }

@@ -358,11 +358,80 @@ fn a_store_that_was_set_back_by_copying_is_told_until_it_is_accepted() {
     place.run(&VERIFY).expect(3);
     place.run(&["verify", "--data", "data"]).expect(3);
     for _ in 0..2 {
-        let mut server = Process::start(&data);
-        server.terminate();
-        assert!(server.ends_by_itself().success());
+        let start = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
+        place.run(&start).expect(3).says("what was acknowledged is missing");
+        place.run_with(&["import", "-", "--data", "data"], &place.corpus(5, 3)).expect(3).says("audit accept");
         assert!(place.run(&VERIFY).expect(3).text().contains("it was set back"));
     }
     place.run(&["audit", "accept", "--data", "data"]).expect(0);
     place.run(&VERIFY).expect(0);
+}
+
+/// What was seen: an acknowledged change whose record was damaged was taken for an end that was torn, and its id given again.
+#[test]
+fn a_damaged_end_of_the_journal_is_told_by_the_trail_and_no_id_is_given_twice() {
+    let place = Place::new();
+    let data = place.path("data");
+    let create = |server: &Process| {
+        let created = server.client().send("POST", "/Composition", &[], &draft()).unwrap();
+        assert_eq!(created.status, 201, "{}", created.text());
+        created.header("location").unwrap().to_owned()
+    };
+    let server = Process::start(&data);
+    let given: Vec<String> = (0..3).map(|_| create(&server)).collect();
+    server.kill();
+    // The last byte that is no zero is of the last record's hash.
+    for journal in ["store.journal-0", "store.journal-1"] {
+        let Ok(mut bytes) = fs::read(data.join(journal)) else { continue };
+        if let Some(last) = bytes.iter().rposition(|byte| *byte != 0).filter(|last| *last >= 512) {
+            bytes[last] ^= 1;
+            fs::write(data.join(journal), bytes).unwrap();
+        }
+    }
+    let start = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
+    place.run(&start).expect(3).says("the audit trail tells of change 3, and the store ends with change 2");
+    place.run(&["verify", "--data", "data"]).expect(3);
+    place.run(&["audit", "accept", "--data", "data"]).expect(0);
+    let server = Process::start(&data);
+    assert!(!given.contains(&create(&server)), "{given:?}");
+}
+
+/// The journal of a server that was killed, whatever happened to it: the start is refused, and nothing is changed.
+#[test]
+fn a_journal_that_is_cut_damaged_or_gone_is_damage_for_every_command() {
+    let place = Place::new();
+    let data = place.path("data");
+    let server = Process::start(&data);
+    for _ in 0..3 {
+        assert_eq!(server.client().send("POST", "/Composition", &[], &draft()).unwrap().status, 201);
+    }
+    server.kill();
+    let in_use = |path: &Path| fs::read(path).is_ok_and(|bytes| bytes[512..].iter().any(|byte| *byte != 0));
+    let journal =
+        ["store.journal-0", "store.journal-1"].map(|name| data.join(name)).into_iter().find(|path| in_use(path));
+    let journal = journal.expect("three creates are behind the checkpoint");
+    let whole = fs::read(&journal).unwrap();
+    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 4] = [
+        ("is cut", &|bytes| bytes.truncate(700)),
+        ("is cut", &|bytes| bytes.truncate(1_000_000)),
+        ("is damaged at byte", &|bytes| bytes[600] ^= 1),
+        ("the beginning of", &|bytes| bytes[20] ^= 1),
+    ];
+    for (words, damage) in damages {
+        let mut bytes = whole.clone();
+        damage(&mut bytes);
+        fs::write(&journal, &bytes).unwrap();
+        for command in [&["dev", "--listen", "127.0.0.1:0"][..], &["verify"], &["stats"], &["backup", "archive.tar"]] {
+            place.run(&[command, &["--data", "data"]].concat()).expect(3).says(words);
+        }
+        assert_eq!(fs::read(&journal).unwrap(), bytes, "{words}");
+    }
+    fs::remove_file(&journal).unwrap();
+    place.run(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]).expect(3).says("is missing");
+    fs::write(&journal, &whole).unwrap();
+    place.run(&["verify", "--data", "data"]).expect(0);
+}
+
+fn draft() -> Vec<u8> {
+    fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/driver-draft.json")).expect("an example")
 }

@@ -17,7 +17,7 @@ use certificate::State;
 use sealed::{Drafted, Drafter};
 
 /// What can be appended: a [`Write`] of a certificate, an [`ImportBatch`], [`PatientWrites`], changes of the code lists (all of them or
-/// none), a [`ClockDecision`], or an [`AuditHead`].
+/// none), a [`ClockDecision`], an [`AuditHead`], or [`IdsLeftOut`].
 pub trait Change: sealed::IntoJob<Self::Answer> {
     /// What the caller is told once the change is durable and every search sees it.
     type Answer;
@@ -58,6 +58,13 @@ impl Change for ClockDecision {
 pub struct AuditHead(pub String);
 
 impl Change for AuditHead {
+    type Answer = ();
+}
+
+/// How many of the next ids no create gives, since changes that were lost may have given them.
+pub struct IdsLeftOut(pub u64);
+
+impl Change for IdsLeftOut {
     type Answer = ();
 }
 
@@ -174,5 +181,11 @@ impl sealed::IntoJob<()> for ClockDecision {
 impl sealed::IntoJob<()> for AuditHead {
     fn into_job(self, _: Drafter<'_>, answer: AnswerSender<()>) -> Drafted {
         Drafted(Job::AuditHead { head: self.0, answer })
+    }
+}
+
+impl sealed::IntoJob<()> for IdsLeftOut {
+    fn into_job(self, _: Drafter<'_>, answer: AnswerSender<()>) -> Drafted {
+        Drafted(Job::IdsLeftOut { ids: self.0, answer })
     }
 }

@@ -51,7 +51,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use super::decide;
 use super::write::{RefusedChange, Write};
 use super::{ClockReading, FolderNames, FolderPurpose, StoredList, StoredVersion};
-pub use append::{AuditHead, Change, ImportBatch, PatientWrites};
+pub use append::{AuditHead, Change, IdsLeftOut, ImportBatch, PatientWrites};
 use base::log::event;
 use certificate::Seq;
 use certificate::search::{EngineQuery, Hit, SearchPage};

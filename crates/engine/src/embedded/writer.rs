@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use super::counters;
 use super::store::{Batch, CommitNeed, StoreError, StorePosition};
 use super::{EngineShared, RefusedChange};
-use crate::limits::OVERLAY_ROWS_MAX;
+use crate::limits::{ID_MAX, OVERLAY_ROWS_MAX};
 use crate::{ClockDecision, ClockProblem, ClockReset};
 use base::log::event;
 use base::threads;
-use certificate::Stamp;
+use certificate::{Id, Stamp};
 use decided::Decided;
 pub(super) use job::{AnswerSender, Job, Prepared};
 use job::{Reply, keep};
@@ -152,7 +152,7 @@ impl SteppedWriter {
             clock: Vec::new(),
             accepted: None,
             lists_changed: false,
-            audit_head_moved: false,
+            meta_changed: false,
             patients_changed: false,
             links: Vec::new(),
         };
@@ -169,7 +169,7 @@ impl SteppedWriter {
             batch.count(counters::deltas(&pending.entries));
             let nothing = pending.entries.is_empty()
                 && !pending.lists_changed
-                && !pending.audit_head_moved
+                && !pending.meta_changed
                 && !pending.patients_changed
                 && pending.clock.is_empty();
             let StorePosition { seq, milliseconds, last, .. } = pending.position;
@@ -276,7 +276,14 @@ impl SteppedWriter {
             Job::AuditHead { head, answer } => {
                 let settled = self.shared.settled();
                 let done = batch.set_audit_head(Some(&head)).and_then(|()| batch.set_settled(settled));
-                pending.audit_head_moved = true;
+                pending.meta_changed = true;
+                keep(replies, done, |()| Reply::Done(answer), ())
+            }
+            Job::IdsLeftOut { ids, answer } => {
+                let next = pending.position.next_id.get().saturating_add(ids).min(ID_MAX);
+                pending.position.next_id = pending.position.next_id.max(Id::new(next).unwrap_or(Id::FIRST));
+                let done = batch.set_meta_number("next-id", pending.position.next_id.get());
+                pending.meta_changed = true;
                 keep(replies, done, |()| Reply::Done(answer), ())
             }
             Job::Clock { .. } => unreachable!("it was done above"),

@@ -135,9 +135,9 @@ impl StoreJournal {
     /// Reads what redb may not have. `start` is what `meta` says.
     ///
     /// # Errors
-    /// `Damaged`: the file is missing, is another one, or has a hole; or it knows more than a store that was closed. `Io`.
-    pub(super) fn read(disk: &dyn Disk, store: &Path, start: JournalStart) -> Result<JournalReplay, StoreError> {
-        let read = |file: u8| disk.read(&path_of(store, file)).map_err(|error| io(file, error));
+    /// `Damaged`: the file is missing, is cut, is another one, or has a hole; or it knows more than a store that was closed. `Io`.
+    pub(super) fn read(place: &JournalPlace, store: &Path, start: JournalStart) -> Result<JournalReplay, StoreError> {
+        let read = |file: u8| place.disk.read(&path_of(store, file)).map_err(|error| io(file, error));
         for file in [0, 1].into_iter().filter(|file| start.is_closed || *file != start.file) {
             let Some(bytes) = read(file)? else { continue };
             let Some(header) = header(&bytes, file) else { continue };
@@ -158,6 +158,15 @@ impl StoreJournal {
         let missing =
             || StoreError::Damaged(format!("{} is missing, without which newer changes are lost", name_of(file)));
         let bytes = read(file)?.ok_or_else(missing)?;
+        // The file had its whole length before `meta` named it. So a shorter one is no end that was torn.
+        if (bytes.len() as u64) < place.file_bytes {
+            return Err(StoreError::Damaged(format!(
+                "{} is cut: it has {} bytes and not {}; put it back as it was, without the rest newer changes are lost",
+                name_of(file),
+                bytes.len(),
+                place.file_bytes
+            )));
+        }
         match header(&bytes, file) {
             Some(found) if found == start.before => {}
             Some(_) => {

@@ -486,7 +486,11 @@ pub fn journal_rows(folder: &Path, mut each: impl FnMut(&str, &[u8], Option<&[u8
 
 /// What is wrong with the journal of a store that says in `meta`, under `journal`, where it goes on.
 pub fn journal_problem(folder: &Path, start: &[u8]) -> Option<String> {
-    let read = |start| journal::StoreJournal::read(&::journal::disk::SystemDisk, &folder.join(STORE_FILE), start);
+    let place = journal::JournalPlace {
+        disk: std::sync::Arc::new(::journal::disk::SystemDisk),
+        file_bytes: journal::JOURNAL_FILE_BYTES,
+    };
+    let read = |start| journal::StoreJournal::read(&place, &folder.join(STORE_FILE), start);
     let problem = journal::JournalStart::read(Some(start)).and_then(read).err()?;
     Some(match problem {
         StoreError::Damaged(problem) => problem,

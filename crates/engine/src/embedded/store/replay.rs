@@ -42,7 +42,7 @@ pub(super) fn replay(
             }
         }
     };
-    let found = StoreJournal::read(&*place.disk, store, start)?;
+    let found = StoreJournal::read(&place, store, start)?;
     // What was opened is closed, so that a stop in order leaves no journal that the next start needs.
     if !start.is_closed {
         let mut transaction = log.begin_write()?;

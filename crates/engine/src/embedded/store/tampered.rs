@@ -36,6 +36,11 @@ pub fn swap_changes(file: &Path, one: Seq, other: Seq) {
     });
 }
 
+/// Takes a change out of the log.
+pub fn remove_change(file: &Path, seq: Seq) {
+    write(file, |transaction| assert!(transaction.open_table(LOG).unwrap().remove(seq.0).unwrap().is_some()));
+}
+
 /// As [`edit_version`], of a change of consent.
 pub fn edit_consent(file: &Path, id: Id, number: u32, edit: impl FnOnce(&mut Vec<u8>)) {
     edit_row(file, CONSENT, (id.get(), number), edit);

@@ -90,8 +90,7 @@ fn no_byte_of_a_record_changes_unnoticed() {
             assert!(is_told, "byte {at} of entry {number} of {log}: {report:?}");
             hashed += usize::from(tells(&report, log, number));
             std::fs::write(&path, &whole).unwrap();
-            // Each byte of the head, then some of the rest.
-            at += if at < 48 { 1 } else { 13 };
+            at += 1;
         }
         assert!(at > 20, "{log}: {at} bytes");
         assert!(hashed > 0, "{log}: bytes are told by the hash");
@@ -124,6 +123,11 @@ fn rows_that_are_edited_swapped_or_taken_out_are_told() {
     swap_changes(&path, Seq(1), Seq(2));
     assert!(!verified(&fixture).is_whole());
     std::fs::write(&path, &whole).unwrap();
+    for taken in [1, 2, 4] {
+        store::tampered::remove_change(&path, Seq(taken));
+        assert!(!verified(&fixture).is_whole(), "without change {taken}");
+        std::fs::write(&path, &whole).unwrap();
+    }
     // Whoever also makes all hashes again comes to another head than the one that somebody has kept.
     let head = fixture_head(&fixture);
     let origin = EntryHash::origin("another", "epoch");
@@ -139,9 +143,9 @@ fn fixture_head(fixture: &Fixture) -> EntryHead {
     changes
 }
 
-/// Exported and imported, the same versions are another history: who kept a head can tell.
+/// The same certificate made in two stores is two histories: who kept a head can tell.
 #[test]
-fn a_history_that_was_imported_is_not_the_one_that_was_exported() {
+fn two_stores_with_the_same_content_have_different_heads() {
     let (one, other) = (Fixture::new(), Fixture::new());
     let heads = [&one, &other].map(|fixture| {
         fixture.create(State::Draft, "Patient/1");

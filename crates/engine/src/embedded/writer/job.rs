@@ -49,6 +49,10 @@ pub(crate) enum Job {
         head: String,
         answer: AnswerSender<()>,
     },
+    IdsLeftOut {
+        ids: u64,
+        answer: AnswerSender<()>,
+    },
 }
 
 impl Job {
@@ -58,7 +62,7 @@ impl Job {
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
             Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
             Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
-            Job::Clock { .. } | Job::AuditHead { .. } => 0,
+            Job::Clock { .. } | Job::AuditHead { .. } | Job::IdsLeftOut { .. } => 0,
         }
     }
 
@@ -74,7 +78,9 @@ impl Job {
             Job::Import { answer, .. } => drop(answer.send(Err(refused))),
             Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
             Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
-            Job::Clock { answer, .. } | Job::AuditHead { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Clock { answer, .. } | Job::AuditHead { answer, .. } | Job::IdsLeftOut { answer, .. } => {
+                drop(answer.send(Err(refused)));
+            }
         }
     }
 }
@@ -83,7 +89,7 @@ impl Job {
 pub(super) enum Reply {
     Write(AnswerSender<AcknowledgedChange>, Result<AcknowledgedChange, RefusedChange>),
     Import(AnswerSender<Vec<Imported>>, Vec<Imported>),
-    /// Code lists, the clock, or the head of the audit trail.
+    /// Code lists, the clock, the head of the audit trail, or ids that are left out.
     Done(AnswerSender<()>),
     Patients(AnswerSender<Vec<PatientWritten>>, Vec<PatientWritten>),
 }

@@ -55,7 +55,8 @@ pub(super) struct Pending {
     /// acceptance follows it. Decision 194.
     pub accepted: Option<i64>,
     pub lists_changed: bool,
-    pub audit_head_moved: bool,
+    /// The head of the audit trail moved, or ids are left out.
+    pub meta_changed: bool,
     pub patients_changed: bool,
     /// Links of the patients that the batch changed.
     pub links: Vec<(Id, Vec<Id>)>,
