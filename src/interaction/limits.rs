@@ -10,6 +10,10 @@ pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// more takes a serving thread from other requests for longer than 15 ms.
 pub const READ_THROUGH_BYTES: usize = 512 * 1024;
 
+/// Bytes of a certificate up to which it is read on the thread that serves the request. To expand 2 MB takes a millisecond, and a client that
+/// asks for such a one all the time would keep others waiting for ten times as long as their own requests take.
+pub const READ_HERE_BYTES: usize = 128 * 1024;
+
 /// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
 pub const TURN_MS: u64 = 20;
 

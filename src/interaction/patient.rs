@@ -6,7 +6,7 @@ use super::account::patients;
 use super::context::{RequestContext, Subset};
 use super::page::outcome_address;
 use super::read::reduced;
-use super::search_type::AUDIT_COUNTED_MAX;
+use super::search_type::{AUDIT_COUNTED_MAX, counts_few_unseen};
 use super::service::Service;
 use super::subject::silent;
 use super::{Answer, Instead, ShownVersions};
@@ -79,19 +79,18 @@ impl Service {
         Ok(Answer { status: 200, body, version, shown: ShownVersions::Patients, ..Answer::default() })
     }
 
-    /// Where a search shows none of the few patients that it counts, they go into the event of the request, as certificates do. A registry
+    /// Where a search does not show all of the few patients that it counts, they go into the event of the request, as certificates do. A registry
     /// that does not answer again names nobody.
     async fn meet_counted(&self, context: &RequestContext, parameters: &[(String, String)], body: &[u8]) {
         let Some(met) = &context.met else { return };
-        let few = 1..=usize::try_from(AUDIT_COUNTED_MAX).unwrap_or(usize::MAX);
         let told = json::parse_stored(body);
-        let shows_one =
-            told.items("entry").iter().any(|entry| entry.get("resource").is_some_and(|it| it.text("id").is_some()));
-        let counted = match told.get("total") {
-            Some(Json::Number(total)) if !shows_one => total.parse().ok().filter(|total| few.contains(total)),
-            _ => None,
-        };
-        let Some(counted) = counted else { return };
+        let has_id = |entry: &Json| entry.get("resource").is_some_and(|it| it.text("id").is_some());
+        let shown = told.items("entry").iter().filter(|entry| has_id(entry)).count();
+        let Some(Json::Number(total)) = told.get("total") else { return };
+        let Ok(counted) = total.parse::<usize>() else { return };
+        if !counts_few_unseen(shown, counted as u64) {
+            return;
+        }
         let is_filter = |name: &str| !["_count", "_page", "_sort"].contains(&name) && !SHAPING.contains(&name);
         let filters: Vec<_> = parameters.iter().filter(|(name, _)| is_filter(base(name))).cloned().collect();
         let mut named = Vec::new();

@@ -4,68 +4,89 @@ use super::context::{RequestContext, Subset};
 use super::held::CallerGrants;
 use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
+use super::turns::in_turn;
 use super::{Answer, Instance, ShownVersions};
 use crate::access::rights::{CertificateView, May};
+use crate::interaction::limits::READ_HERE_BYTES;
 use certificate::search::Hit;
 use certificate::{Openness, State, Version};
-use engine::{Packed, StoreError, StoredVersion};
+use engine::{Entry, Packed, StoreError, StoredVersion};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
 
+/// A version that is to be shown.
+struct ReadVersion {
+    /// Without its resource where that is left in the store.
+    stored: StoredVersion,
+    is_left: bool,
+    view: CertificateView,
+}
+
+/// A version as far as a serving thread reads it: without its resource where that is large, or where the caller has it.
+fn begin(context: &RequestContext, entry: &Entry) -> Result<(StoredVersion, bool), StoreError> {
+    match entry.bytes_max() > READ_HERE_BYTES || context.has(entry.version(), entry.stamp().milliseconds) {
+        true => Ok((entry.without_resource(), true)),
+        false => Ok((entry.stored()?, false)),
+    }
+}
+
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
-    pub(super) fn read(&self, context: &RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
-        let stored = match context.held.as_deref() {
-            None => self.current(instance)?,
-            Some(held) => return self.read_within(context, held, instance),
-        };
-        if stored.state == State::Deleted {
-            return Err(deleted(stored.id));
-        }
-        self.shown(context, stored, CertificateView::Full)
+    pub(super) async fn read(&self, context: &RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
+        self.shown(context, self.read_current(context, instance)?).await
     }
 
-    /// As [`read`](Self::read), for a caller whose rights have bounds. Version and consent are of one moment.
-    fn read_within(
-        &self,
-        context: &RequestContext,
-        held: &CallerGrants,
-        instance: &Instance,
-    ) -> Result<Answer, Outcome> {
+    /// For a caller whose rights have bounds, version and consent are of one moment.
+    fn read_current(&self, context: &RequestContext, instance: &Instance) -> Result<ReadVersion, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let found = self.engine.read(id, None, |entry| {
-            if held.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open {
-                return Ok((entry.stored()?, Some(CertificateView::Full)));
-            }
-            let (stored, row) = entry.stored_with_row()?;
-            Ok((stored, row.and_then(|row| held.visible(May::Read, id, &row))))
+            let view = match context.held.as_deref() {
+                None => Some(CertificateView::Full),
+                Some(held)
+                    if held.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open =>
+                {
+                    Some(CertificateView::Full)
+                }
+                Some(held) => entry.row()?.and_then(|row| held.visible(May::Read, id, &row)),
+            };
+            Ok((begin(context, entry)?, view))
         });
-        let (stored, view) = found.map_err(unreadable)?.ok_or_else(missing)?;
+        let ((stored, is_left), view) = found.map_err(unreadable)?.ok_or_else(missing)?;
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored, view.ok_or_else(|| outside(format!("Composition/{id}")))?)
+        let view = view.ok_or_else(|| outside(format!("Composition/{id}")))?;
+        Ok(ReadVersion { stored, is_left, view })
     }
 
     /// One version, readable also when the certificate is deleted; the tombstone itself is 410.
-    pub(super) fn vread(
+    pub(super) async fn vread(
         &self,
         context: &RequestContext,
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
+        self.shown(context, self.read_version(context, instance, version)?).await
+    }
+
+    fn read_version(
+        &self,
+        context: &RequestContext,
+        instance: &Instance,
+        version: Option<Version>,
+    ) -> Result<ReadVersion, Outcome> {
         if let Some(held) = context.held.as_deref() {
-            return self.vread_within(context, held, instance, version);
+            return self.read_version_within(context, held, instance, version);
         }
         let found = match (instance.known(), version) {
             (Some(id), Some(version)) => {
-                self.engine.read(id, Some(version), |entry| entry.stored()).map_err(unreadable)?
+                self.engine.read(id, Some(version), |entry| begin(context, entry)).map_err(unreadable)?
             }
             _ => None,
         };
-        let Some(stored) = found else {
+        let Some((stored, is_left)) = found else {
             // An id that was never assigned is told before a version that is not there.
             self.current(instance)?;
             return Err(no_version(instance, version));
@@ -73,24 +94,25 @@ impl Service {
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored, CertificateView::Full)
+        Ok(ReadVersion { stored, is_left, view: CertificateView::Full })
     }
 
-    /// As [`vread`](Self::vread), for a caller whose rights have bounds: both the version asked for and the current one must lie within
-    /// them, and one that is deleted is for those alone who may see certificates in every state. Contract 7.4.
-    fn vread_within(
+    /// As [`read_version`](Self::read_version), for a caller whose rights have bounds: both the version asked for and the current one must lie
+    /// within them, and one that is deleted is for those alone who may see certificates in every state. Contract 7.4.
+    fn read_version_within(
         &self,
         context: &RequestContext,
         held: &CallerGrants,
         instance: &Instance,
         version: Option<Version>,
-    ) -> Result<Answer, Outcome> {
+    ) -> Result<ReadVersion, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let hidden = || outside(format!("Composition/{id}"));
         // How many versions a certificate has is not for those who may not see it.
         let found = self.engine.read(id, None, |newest| {
-            let version = version.map(|version| newest.read(Some(version), |entry| entry.stored_with_row()));
+            let version =
+                version.map(|version| newest.read(Some(version), |entry| Ok((begin(context, entry)?, entry.row()?))));
             Ok((newest.standing()?, version.transpose()?.flatten()))
         });
         let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
@@ -98,7 +120,7 @@ impl Service {
         if standing.state == State::Deleted && !held.rights.is_bound_by_consent_only(May::Read) {
             return Err(hidden());
         }
-        let Some((stored, row)) = found else { return Err(no_version(instance, version)) };
+        let Some(((stored, is_left), row)) = found else { return Err(no_version(instance, version)) };
         if stored.state == State::Deleted {
             return Err(deleted(id));
         }
@@ -111,18 +133,26 @@ impl Service {
             true => Some(CertificateView::Full),
             false => held.visible(May::Read, id, &row),
         });
-        self.shown(context, stored, then.ok_or_else(hidden)?.min(now))
+        Ok(ReadVersion { stored, is_left, view: then.ok_or_else(hidden)?.min(now) })
     }
 
-    fn shown(&self, context: &RequestContext, stored: StoredVersion, view: CertificateView) -> Result<Answer, Outcome> {
+    async fn shown(&self, context: &RequestContext, read: ReadVersion) -> Result<Answer, Outcome> {
+        let ReadVersion { mut stored, is_left, view } = read;
+        let hit = Hit { id: stored.id, version: stored.version };
         let version = Some((stored.version, stored.stamp.milliseconds));
-        let shown = ShownVersions::One(Hit { id: stored.id, version: stored.version });
+        let shown = ShownVersions::One(hit);
         if context.has(stored.version, stored.stamp.milliseconds) {
             return Ok(Answer { status: 304, version, shown, ..Answer::default() });
         }
         if context.subset == Subset::Count {
             let issue = Issue::new(Hcert::SearchValueWrong).with("name", "_summary").with("value", "count");
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
+        }
+        if is_left {
+            let engine = self.engine.clone();
+            let expand = move || engine.packed(hit).and_then(|packed| packed.expand());
+            let expanded = Box::pin(in_turn(&self.large_reads, context.turn_client(), expand));
+            stored = expanded.await?.map_err(unreadable)?;
         }
         let resource = match view {
             CertificateView::Full => stored.resource,

@@ -28,9 +28,14 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 /// smallest ids, which none that is created later with the same value can push out. Usually there is one.
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
-/// Certificates or patients that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of
-/// more tells of nobody.
+/// Certificates, versions or patients that an answer may count for its event to name all of them, also those that it does not show: a total of a few
+/// tells of each, and one of more tells of nobody.
 pub(super) const AUDIT_COUNTED_MAX: u32 = 100;
+
+/// Whether an answer counts a few that it does not show.
+pub(super) fn counts_few_unseen(shown: usize, total: u64) -> bool {
+    (shown as u64) < total && total <= u64::from(AUDIT_COUNTED_MAX)
+}
 
 impl Service {
     pub(super) async fn search(&self, context: &RequestContext) -> Result<Answer, Outcome> {
@@ -228,13 +233,13 @@ impl Service {
         page.hits
     }
 
-    /// As [`found`](Self::found). Where the answer shows none of the few that it counts, they go into the event of the request: the count
+    /// As [`found`](Self::found). Where the answer does not show all of the few that it counts, they go into the event of the request: the count
     /// tells as much of each, whatever was asked.
     async fn found_and_counted(&self, context: &RequestContext, query: EngineQuery) -> Result<SearchPage, Outcome> {
         let client = context.turn_client();
         let Some(met) = &context.met else { return self.found(client, query).await };
         let page = self.found(client, query.clone()).await?;
-        if page.hits.is_empty() && (1..=u64::from(AUDIT_COUNTED_MAX)).contains(&page.total) {
+        if counts_few_unseen(page.hits.len(), page.total) {
             let counted = self.found(client, EngineQuery { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
             let counted = counted.hits.into_iter().map(|hit| (hit.id, Some(hit.version)));
             met.add(|named| named.certificates.extend(counted));

@@ -71,6 +71,8 @@ pub struct Service {
     /// it for searches.
     pub(super) long_turns: Turns,
     pub(super) large_answers: Turns,
+    /// For certificates that take a while to expand.
+    pub(super) large_reads: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
     fixed: OnceLock<Vec<Fixed>>,
     /// The CapabilityStatement for callers who come without a proxy.
@@ -108,6 +110,7 @@ impl Service {
                 Duration::from_secs(LARGE_WAIT_S),
                 Hcert::LargeAnswersFull,
             ),
+            large_reads: Turns::new(heavy_at_once, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
             fixed: OnceLock::new(),
             capabilities,
         }
@@ -206,8 +209,8 @@ impl Service {
         match row.kind {
             InteractionKind::Capabilities => self.capabilities(&context),
             InteractionKind::Create => Box::pin(self.create(&context, body)).await,
-            InteractionKind::Read => self.read(&context, instance),
-            InteractionKind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)),
+            InteractionKind::Read => self.read(&context, instance).await,
+            InteractionKind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)).await,
             InteractionKind::Update => Box::pin(self.update(&context, instance, body)).await,
             InteractionKind::Delete => Box::pin(self.delete(context, instance)).await,
             InteractionKind::HistoryInstance => Box::pin(self.history_instance(&context, instance)).await,

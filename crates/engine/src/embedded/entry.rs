@@ -83,6 +83,12 @@ impl Entry<'_> {
         if self.record.state == State::Deleted { 0 } else { bytes_max(&self.record) }
     }
 
+    /// The version, its resource left empty.
+    pub fn without_resource(&self) -> StoredVersion {
+        let VersionRecord { state, stamp, .. } = self.record;
+        StoredVersion { id: self.id, version: self.version, state, stamp, resource: Vec::new() }
+    }
+
     /// The version with its resource.
     ///
     /// # Errors
