@@ -62,6 +62,11 @@ const DEEDS: &[(&str, &str, &str)] = &[
     ),
     ("consent.get", "vaatas, kelle eest tervisetõend on suletud", "looked to whom a health certificate is closed"),
     ("consent.set", "muutis, kelle eest tervisetõend on suletud", "changed to whom a health certificate is closed"),
+    (
+        "token.refused",
+        "pöördus teenuse poole kehtetu juurdepääsutõendiga",
+        "came with an access token that is not valid",
+    ),
     ("patient.read", "vaatas isikuandmeid", "looked at personal data"),
     ("patient.vread", "vaatas isikuandmete versiooni", "looked at a version of personal data"),
     ("patient.history", "vaatas isikuandmete ajalugu", "looked at the history of personal data"),
