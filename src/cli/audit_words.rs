@@ -55,9 +55,18 @@ const DEEDS: &[(&str, &str, &str)] = &[
     ("composition.delete", "kustutas tervisetõendi", "deleted a health certificate"),
     ("composition.suspend", "peatas tervisetõendi kehtivuse", "suspended a health certificate"),
     ("composition.cancel", "tühistas tervisetõendi", "cancelled a health certificate"),
-    ("composition.validate", "kontrollis tervisetõendi kuju", "had the form of a health certificate checked"),
+    (
+        "composition.validate",
+        "kontrollis tervisetõendi vastavust nõuetele",
+        "had the form of a health certificate checked",
+    ),
     ("consent.get", "vaatas, kelle eest tervisetõend on suletud", "looked to whom a health certificate is closed"),
     ("consent.set", "muutis, kelle eest tervisetõend on suletud", "changed to whom a health certificate is closed"),
+    (
+        "token.refused",
+        "pöördus teenuse poole kehtetu juurdepääsutõendiga",
+        "came with an access token that is not valid",
+    ),
     ("patient.read", "vaatas isikuandmeid", "looked at personal data"),
     ("patient.vread", "vaatas isikuandmete versiooni", "looked at a version of personal data"),
     ("patient.history", "vaatas isikuandmete ajalugu", "looked at the history of personal data"),
@@ -95,7 +104,7 @@ pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, Stri
     let issue = detail("x-road-issue").map(|issue| format!("{} {issue}", language.of("asi nr", "matter no.")));
     let application = detail("application").map(|name| format!("{} {name}", language.of("rakendus", "application")));
     let client = detail("x-road-client").map(|name| format!("{} {name}", language.of("X-tee kaudu:", "over X-Road:")));
-    let why = issue.unwrap_or_else(|| language.of("ei öeldud", "not said").to_owned());
+    let why = issue.unwrap_or_else(|| language.of("märkimata", "not said").to_owned());
     let rest = [client, application].into_iter().flatten().fold(String::new(), |rest, part| rest + "; " + &part);
     let _ = writeln!(told, "{INDENT}{}: {why}{rest}\n", language.of("põhjus", "reason"));
     Ok(told)
@@ -128,7 +137,7 @@ fn actor(event: &Value, language: WordsLanguage) -> String {
     let is_command = person.pointer("/authorization/0/text").and_then(Value::as_str) == Some("socket");
     let shown = match (is_command, name, code) {
         (true, _, code) => {
-            format!("{} {}", language.of("serveri haldaja", "operator of the server"), code.unwrap_or("?"))
+            format!("{} {}", language.of("teenuse käitaja", "operator of the server"), code.unwrap_or("?"))
         }
         // The code first, which the token's issuer vouches for: a name may be any words.
         (false, name, Some(code)) => {
@@ -239,7 +248,7 @@ mod tests {
         command["agent"] = json!([{"who": {"identifier": {"value": "mari"}, "display": "hcert export"}, "authorization": [{"text": "socket"}]}]);
         command["code"]["coding"][0]["code"] = json!("bulk.export");
         let told = words(&command, WordsLanguage::Et);
-        assert!(told.contains("serveri haldaja mari\n") && told.contains("hooldustoiming (bulk.export)"), "{told}");
+        assert!(told.contains("teenuse käitaja mari\n") && told.contains("hooldustoiming (bulk.export)"), "{told}");
         assert!(super::told(b"no JSON", WordsLanguage::Et).is_err());
     }
 }

@@ -371,7 +371,7 @@ async fn estonian_is_spoken_to_those_who_prefer_it() {
     let told = server.get("Composition/9").header("Accept-Language", "en, et;q=0.8").await;
     assert_eq!(told.said(), "Composition/9 does not exist");
     let told = server.get("Composition/9").header("Accept-Language", "et").await;
-    assert_eq!(told.said(), "Ressurssi Composition/9 ei ole");
+    assert_eq!(told.said(), "Ressurssi Composition/9 ei ole olemas");
 }
 
 #[tokio::test]

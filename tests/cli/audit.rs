@@ -227,7 +227,7 @@ fn a_person_is_told_in_words_who_looked() {
     drop(server);
     // The newest comes first: this question, then the two before it.
     let told = place.run(&who);
-    assert_eq!(told.expect(0).text().matches("serveri haldaja").count(), 3, "{}", told.text());
+    assert_eq!(told.expect(0).text().matches("teenuse käitaja").count(), 3, "{}", told.text());
     place.run(&["audit", "who", "--data", "data", "--patient", "nobody at all"]).expect(2).says("--patient takes");
 }
 

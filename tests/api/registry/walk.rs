@@ -85,7 +85,7 @@ async fn stage(server: &Server, catalogue: &Catalogue, fault: &str, codes: &[&st
     let mut expected = catalogue.issues(codes, language);
     if raised == 404 {
         let text = match language {
-            "et" => "Ei leitud ühte kindlat patsienti tunnusega https://tehik.ee/mpi/external-reference|200",
+            "et" => "Ei leitud ühte kindlat patsienti identifikaatoriga https://tehik.ee/mpi/external-reference|200",
             _ => "Could not find unique patient by https://tehik.ee/mpi/external-reference|200",
         };
         let [system, code, issue_type, text] =

@@ -14,9 +14,9 @@ const WORDS: &[(&str, &str)] = &[
     ("a reference to a contained PractitionerRole", "viide sisalduvale ressursile PractitionerRole"),
     ("open or closed, as valueString", "open või closed kujul valueString"),
     ("a simple value", "lihtväärtus"),
-    ("a simple value, or a resource as 'resource'", "lihtväärtus, või ressurss kujul 'resource'"),
+    ("a simple value, or a resource as 'resource'", "lihtväärtus või ressurss kujul 'resource'"),
     ("a Coding with a code, in a Parameters resource by POST", "koodiga Coding ressursis Parameters (POST)"),
-    ("a CodeableConcept with codings, in a Parameters resource by POST", "koodidega CodeableConcept ressursis Parameters (POST)"),
+    ("a CodeableConcept with codings, in a Parameters resource by POST", "CodeableConcept koos elemendiga coding ressursis Parameters (POST)"),
     ("allowed are: tags of BCP 47 such as et or en-GB", "lubatud on BCP 47 keelemärgendid, näiteks et või en-GB"),
     ("a boolean", "tõeväärtus"),
     ("a number", "arv"),
@@ -24,7 +24,7 @@ const WORDS: &[(&str, &str)] = &[
     ("an array", "massiiv"),
     ("an object", "objekt"),
     ("a single value", "üks väärtus"),
-    ("of a FHIR R5 resource", "mõne FHIR R5 ressursi oma"),
+    ("of a FHIR R5 resource", "mõne FHIR R5 ressursi nimi"),
     ("of this number", "selle numbriga"),
     ("no modifier", "täpsustuseta"),
     ("true or false", "true või false"),
@@ -34,7 +34,7 @@ const WORDS: &[(&str, &str)] = &[
     ("only one of _elements and _summary", "ainult üks kahest: _elements või _summary"),
     ("a whole number from 0", "täisarv alates nullist"),
     ("a whole number from 1", "täisarv alates ühest"),
-    ("an id", "identifikaator"),
+    ("an id", "id"),
     ("code, system|code, |code or system|", "code, system|code, |code või system|"),
     ("code$text or system|code$text", "code$text või system|code$text"),
     ("a date such as 2025, 2025-03, 2025-03-30 or 2025-03-30T10:00:00+02:00", "kuupäev, näiteks 2025, 2025-03, 2025-03-30 või 2025-03-30T10:00:00+02:00"),
@@ -45,21 +45,54 @@ const WORDS: &[(&str, &str)] = &[
     ("application/x-www-form-urlencoded, in UTF-8, without Content-Encoding", "application/x-www-form-urlencoded, UTF-8, ilma päiseta Content-Encoding"),
     ("a parameter is not percent-encoded UTF-8", "parameeter ei ole protsentkodeeritud UTF-8"),
     ("exactly one header Host must name this server", "täpselt üks päis Host peab nimetama seda serverit"),
-    ("the body broke off", "sisu katkes"),
+    ("the body broke off", "päringu sisu katkes"),
+    ("it is no HTTP", "see ei ole HTTP"),
+    ("the connection holds too many bytes of answers not read yet", "ühendusel on liiga palju lugemata vastuseid"),
+    ("no more memory is allowed for the bodies of one client", "ühe kliendi päringute sisu jaoks rohkem mälu ei anta"),
+    ("the address lacks the secret that hcert dev printed at its start", "aadressis puudub saladus, mille hcert dev käivitumisel väljastas"),
+    ("the request came through a proxy", "päring tuli läbi proksi"),
+    ("the request came over HTTP/1.0, as those of proxies do", "päring tuli HTTP/1.0 kaudu, nagu tulevad prokside päringud"),
+    ("Host names another machine", "päis Host nimetab teist arvutit"),
+    ("a page of another origin sent the request", "päringu saatis teise päritoluga veebileht"),
+    ("no other way to name the value set", "väärtushulk ainult ühel viisil antuna"),
     ("it is not well-formed", "see ei ole korrektse kujuga"),
     ("it is too long", "see on liiga pikk"),
     ("exactly one header Authorization may be there", "lubatud on täpselt üks päis Authorization"),
-    ("Authorization must be Bearer and one token", "Authorization peab olema Bearer ja üks tõend"),
+    ("Authorization must be Bearer and one token", "Authorization peab olema Bearer ja üks juurdepääsutõend"),
     ("its algorithm is not accepted", "selle algoritm ei ole lubatud"),
     ("its key is not known", "selle võti ei ole teada"),
     ("its signature does not fit", "selle allkiri ei sobi"),
     ("it has expired", "see on aegunud"),
     ("it is not valid yet", "see ei kehti veel"),
     ("it lives longer than is accepted", "see kehtib lubatust kauem"),
-    ("it is no access token", "see ei ole juurdepääsuluba"),
-    ("it was called back", "see on tagasi kutsutud"),
+    ("it is no access token", "see ei ole juurdepääsutõend"),
+    ("it was called back", "see on kehtetuks tunnistatud"),
     ("its issuer is not accepted", "selle väljaandja ei ole lubatud"),
     ("it is for another audience", "see on mõeldud kellelegi teisele"),
+    // Slices of the profiles that ship.
+    ("Role of the author", "autori roll"),
+    ("Decision", "otsus"),
+    ("Medical restriction", "meditsiiniline piirang"),
+    ("Detail told by a number", "numbriline täpsustus"),
+    ("Detail told by a code", "koodiga täpsustus"),
+    ("Occupation", "amet"),
+    ("Workload as a share of full time", "töökoormus osana täistööajast"),
+    ("Work-related risk factor", "töölaadi või töökeskkonnaga seotud ohutegur"),
+    ("Employment", "töötamine"),
+    ("Additional condition for working", "töötamiseks vajalik lisatingimus"),
+    ("Section with the decision", "otsuse sektsioon"),
+    ("Section with the health declaration", "tervisedeklaratsiooni sektsioon"),
+    ("Section with the medical restrictions", "meditsiiniliste piirangute sektsioon"),
+    ("Section with the reason for a shorter validity", "lühema kehtivusaja põhjuse sektsioon"),
+    ("Section with the reason for a negative decision", "eitava otsuse põhjenduse sektsioon"),
+    ("Section with the reason for a change", "muutmise põhjuse sektsioon"),
+    ("Section with the reason for cancelling, written by the service", "tühistamise põhjuse sektsioon, mille kirjutab teenus"),
+    ("Section with the reason for suspending, written by the service", "peatamise põhjuse sektsioon, mille kirjutab teenus"),
+    ("Section with the employer", "tööandja sektsioon"),
+    ("Section with the work-related risk factors", "ohutegurite sektsioon"),
+    ("Section with the additional conditions for working", "lisatingimuste sektsioon"),
+    ("Section with suggestions to the employer", "tööandjale tehtud ettepanekute sektsioon"),
+    ("Section with suggestions to the employee", "töötajale tehtud ettepanekute sektsioon"),
     ("a draft (Mustand)", "Mustand"),
     ("completed (Lõpetatud)", "Lõpetatud"),
     ("suspended (Peatatud)", "Peatatud"),
@@ -75,6 +108,7 @@ const WORDS: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const BEGINNINGS: &[(&str, &str)] = &[
     ("one of ", "üks järgmistest: "),
+    ("a value of ", "väärtus parameetris "),
     ("allowed are: ", "lubatud on: "),
     ("the employment names ", "töösuhtes on "),
     ("known here are: ", "siin on teada: "),
@@ -93,9 +127,9 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("neither text nor an image", "ei teksti ega pilti"),
     ("an image that is not part of the resource as PNG, JPEG or GIF: ", "pilt, mis ei ole PNG-, JPEG- või GIF-kujul ressursi osa: "),
     ("a processing instruction: ", "töötlusjuhis: "),
-    ("a named character in place of its number: ", "nimega märk oma numbri asemel: "),
+    ("a named character in place of its number: ", "märgi nimi numbri asemel: "),
     ("an element of another namespace than XHTML: ", "element väljastpoolt XHTML-i nimeruumi: "),
-    ("an element inside one that must not hold it: ", "element teises, mis seda sisaldada ei tohi: "),
+    ("an element inside one that must not hold it: ", "element sellises elemendis, mis seda sisaldada ei tohi: "),
     ("text directly inside an element that must not hold it: ", "tekst otse elemendis, mis seda sisaldada ei tohi: "),
     ("XML that is not well-formed", "vigane XML"),
     ("elements that end in the wrong order: ", "elemendid, mis lõpevad vales järjekorras: "),
@@ -106,7 +140,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
 ];
 
 /// Places whose values are words of ours, never texts of a caller alone.
-const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem", "type"];
+const PLACES: &[&str] =
+    &["expected", "found", "known", "version", "state", "request", "problem", "type", "short", "what"];
 
 /// The Estonian for the value of a place; a value that is no word of ours stays.
 pub(super) fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
@@ -133,5 +168,7 @@ mod tests {
             "'an id' ei sobi otsinguparameetri 'none' väärtuseks: oodati üks järgmistest: preliminary, final";
         assert_eq!(text, expected);
         assert_eq!(estonian("expected", "Patient"), "Patient");
+        assert_eq!(estonian("short", "Role of the author"), "autori roll");
+        assert_eq!(estonian("what", "a value of status"), "väärtus parameetris status");
     }
 }
