@@ -1,25 +1,84 @@
-//! Runs every line of the README as a stranger would, in an empty folder, and compares what comes with what the README shows.
+//! Runs the README and the tutorials as a stranger would, in an empty folder, and compares the output with the one that
+//! they show.
 //!
-//! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test` is what
-//! runs here already. In what is shown, `…` stands for anything in a line, and alone for any lines; moments and uuids differ.
+//! A block `sh` holds commands, and the block `text` or `json` right behind it their output. A block such as
+//! `js step1.mjs` is a file that the reader creates; the line above it names the file, because a rendered page does not
+//! show the first line of a block.
+//!
+//! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test`
+//! is left out, because it is running already. In an output that a document shows, `…` stands for anything in a line, and
+//! alone for any lines. Moments and uuids are masked.
 
+use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const ADDRESS: &str = "http://127.0.0.1:8080";
 
-/// Commands of the README and what it shows behind them.
-#[derive(Debug)]
-struct Block {
+/// A part of a document that its reader acts on.
+#[derive(Debug, PartialEq)]
+enum Block {
+    /// Commands, and the output that the document shows behind them.
+    Commands { text: String, shown: Option<String> },
+    /// A file that the reader creates.
+    File { name: String, text: String },
+}
+
+/// What a document made its reader do.
+#[derive(Debug, Default)]
+struct DocumentRun {
+    /// All commands, one after another.
     commands: String,
-    shown: Option<String>,
+    files: usize,
+    /// How many outputs were compared.
+    outputs: usize,
 }
 
 #[test]
 fn every_line_of_the_readme_does_what_it_says() {
-    let readme = fs::read_to_string("README.md").expect("the tests run in the project's folder");
+    let ran = follow("README.md");
+    let curls = ran.commands.matches("curl ").count();
+    assert!(curls >= 15 && ran.outputs >= 12, "the README walks through a certificate's life: {ran:?}");
+}
+
+#[test]
+fn every_step_of_the_tutorial_for_node_does_what_it_says() {
+    if is_installed("node") {
+        let ran = follow("docs/tutorial/node.md");
+        assert!(ran.files >= 14 && ran.outputs >= 10, "the tutorial has nine steps: {ran:?}");
+    }
+}
+
+#[test]
+fn every_step_of_the_tutorial_for_python_does_what_it_says() {
+    if is_installed("python3") {
+        let ran = follow("docs/tutorial/python.md");
+        assert!(ran.files >= 14 && ran.outputs >= 10, "the tutorial has nine steps: {ran:?}");
+    }
+}
+
+/// Whether a program is here that a document needs. `.ci/run` sets `HCERT_TEST_TOOLS=required`: there it has to be.
+fn is_installed(program: &str) -> bool {
+    let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if version.is_ok_and(|status| status.success()) {
+        return true;
+    }
+    match env::var("HCERT_TEST_TOOLS").as_deref() {
+        Ok("required") => panic!("{program} is not installed, and HCERT_TEST_TOOLS=required"),
+        Ok(other) => panic!("HCERT_TEST_TOOLS is 'required' or not set, not '{other}'"),
+        Err(_) => {
+            // Past the capture of outputs, so that everybody sees it.
+            let _ = writeln!(io::stderr(), "skipped: the tutorial that needs {program}, which is not installed");
+            false
+        }
+    }
+}
+
+/// Does what a document says, from its first block to its last.
+fn follow(document: &str) -> DocumentRun {
+    let page = fs::read_to_string(document).expect("the tests run in the project's folder");
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("examples")).expect("an empty folder");
     for file in fs::read_dir("examples").expect("the examples are there") {
@@ -29,49 +88,66 @@ fn every_line_of_the_readme_does_what_it_says() {
     fs::copy("hcert.toml", folder.path().join("hcert.toml")).expect("a copy");
 
     let mut server = None;
-    let (mut curls, mut told) = (0, 0);
-    for block in blocks(&readme) {
-        let answer = match block.commands.trim() {
+    let mut ran = DocumentRun::default();
+    for block in blocks(&page) {
+        let (commands, shown) = match block {
+            Block::Commands { text, shown } => (text, shown),
+            Block::File { name, text } => {
+                let server: &Server = server.as_ref().expect("a document starts the server first");
+                fs::write(folder.path().join(&name), text.replace(ADDRESS, &server.address)).expect("a file");
+                ran.files += 1;
+                continue;
+            }
+        };
+        let output = match commands.trim() {
             "cargo test" => continue,
             "cargo run --release -- dev" => {
                 let (started, introduction) = Server::start(folder.path());
                 server = Some(started);
                 introduction
             }
-            _ => run(&block.commands, folder.path(), server.as_ref().expect("the README starts the server first")),
+            _ => run(&commands, folder.path(), server.as_ref().expect("a document starts the server first")),
         };
-        curls += block.commands.matches("curl ").count();
-        if let Some(shown) = block.shown {
-            told += 1;
-            let (shown, answer) = (masked(&shown), masked(&answer));
+        ran.commands.push_str(&commands);
+        if let Some(shown) = shown {
+            ran.outputs += 1;
+            let (shown, output) = (masked(&shown), masked(&output));
             let lines = |text: &'_ str| text.trim().lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
             assert!(
-                is_like(&lines(&shown), &lines(&answer)),
-                "{}\n--- the README shows\n{shown}\n--- what came\n{answer}",
-                block.commands
+                is_like(&lines(&shown), &lines(&output)),
+                "{commands}\n--- {document} shows\n{shown}\n--- what came\n{output}"
             );
         }
     }
-    assert!(curls >= 15 && told >= 12, "the README walks through a certificate's life: {curls} calls, {told} answers");
+    ran
 }
 
-/// Every `sh` block, each with the block of another language right behind it.
-fn blocks(readme: &str) -> Vec<Block> {
+/// Every block of a page, in its order.
+fn blocks(page: &str) -> Vec<Block> {
     let mut found: Vec<Block> = Vec::new();
-    let mut lines = readme.lines();
+    let mut lines = page.lines();
     let mut behind_commands = false;
+    let mut above = "";
     while let Some(line) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else {
+        let Some(info) = line.strip_prefix("```") else {
             behind_commands &= line.is_empty();
+            if !line.is_empty() {
+                above = line;
+            }
             continue;
         };
         let text: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
-        match (language, found.last_mut()) {
-            ("sh", _) => found.push(Block { commands: text, shown: None }),
-            ("json" | "text", Some(block)) if behind_commands => block.shown = Some(text),
-            _ => panic!("a block of '{language}' that nothing is known about:\n{text}"),
+        match (info.split_once(' '), info, found.last_mut()) {
+            (None, "sh", _) => found.push(Block::Commands { text, shown: None }),
+            (None, "json" | "text", Some(Block::Commands { shown, .. })) if behind_commands => *shown = Some(text),
+            (Some(("js" | "python", name)), ..) => {
+                assert!(above.contains(&format!("`{name}`")), "the line above the file {name} does not name it");
+                found.push(Block::File { name: name.to_owned(), text });
+            }
+            _ => panic!("a block of '{info}' that nothing is known about:\n{text}"),
         }
-        behind_commands = language == "sh";
+        behind_commands = info == "sh";
+        above = "";
     }
     found
 }
@@ -150,7 +226,7 @@ fn is_stamp(word: &str) -> bool {
     digits == "0000-00-00T00:00:00.000+00:00"
 }
 
-/// Whether lines are as the README shows them.
+/// Whether lines are as a document shows them.
 fn is_like(shown: &[String], lines: &[String]) -> bool {
     match shown.split_first() {
         None => lines.is_empty(),
@@ -181,7 +257,25 @@ fn what_is_shown_is_compared_line_by_line() {
     assert_eq!(masked("\"lastUpdated\": \"2026-01-01T10:00:00.123+02:00\","), "\"lastUpdated\": \"[moment]\",");
     assert_eq!(masked("\"start\": \"2026-01-01T10:00:00+02:00\","), "\"start\": \"2026-01-01T10:00:00+02:00\",");
     assert_eq!(masked("x-request-id: 0b7c1f3e-5d0a-4a52-9f38-6d3f5f0f6a01"), "x-request-id: [uuid]");
-    let page = "```sh\na\n```\n\n```text\nb\n```\n\ntext\n\n```sh\nc\n```\n";
-    let found = blocks(page);
-    assert_eq!((found.len(), found[0].shown.as_deref(), found[1].shown.as_deref()), (2, Some("b\n"), None));
+}
+
+#[test]
+fn blocks_are_commands_with_their_output_and_files() {
+    let commands =
+        |text: &str, shown: Option<&str>| Block::Commands { text: text.to_owned(), shown: shown.map(str::to_owned) };
+    let page = "```sh\na\n```\n\n```text\nb\n```\n\nCreate `c.mjs`:\n\n```js c.mjs\nd\n```\n\n```sh\ne\n```\n";
+    let file = Block::File { name: "c.mjs".to_owned(), text: "d\n".to_owned() };
+    assert_eq!(blocks(page), [commands("a\n", Some("b\n")), file, commands("e\n", None)]);
+}
+
+#[test]
+#[should_panic(expected = "does not name it")]
+fn a_file_has_to_be_named_above_its_block() {
+    blocks("Create `c.mjs`:\n\n```js d.mjs\ne\n```\n");
+}
+
+#[test]
+#[should_panic(expected = "nothing is known about")]
+fn an_output_has_to_stand_behind_its_commands() {
+    blocks("```sh\na\n```\n\nbetween\n\n```text\nb\n```\n");
 }
