@@ -1,5 +1,7 @@
-//! `hcert catalogue`: every error code, our own and those of the registry and the services behind it.
+//! `hcert catalogue`: every error code, our own and those of the registry and the services behind it; and the pages of
+//! `docs/` that are made of tables.
 
+mod certificates;
 mod lines;
 mod logging;
 mod markdown;
@@ -8,7 +10,7 @@ mod ways;
 use std::path::PathBuf;
 
 use super::{Failure, note, open, say, settings};
-use certificate::Names;
+use certificate::{Names, Profile};
 use clap::Args;
 use fhir::outcome::reflected::System;
 use lines::{CatalogueLine, OWN, own, reflected};
@@ -30,6 +32,14 @@ pub(super) struct Catalogue {
     /// The file docs/LOGGING.md: fields and events of the log, and actions of the audit trail
     #[arg(long, conflicts_with_all = ["json", "system", "markdown"])]
     log_markdown: bool,
+    /// A file of docs/reference: everything that a certificate of this kind contains
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_parser = ["driver", "occupational"],
+        conflicts_with_all = ["json", "system", "markdown", "log_markdown"]
+    )]
+    certificate: Option<String>,
     /// File with settings [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -38,6 +48,10 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
+        if let Some(kind) = self.certificate {
+            let profile = if kind == "driver" { Profile::Driver } else { Profile::Occupational };
+            return say(&certificates::page(profile));
+        }
         if self.log_markdown {
             return say(&logging::page());
         }

@@ -1,4 +1,4 @@
-//! `hcert catalogue`: what it prints, and that it is what the specification and `docs/ERRORS.md` say.
+//! `hcert catalogue`: what it prints, and that it is what the specification and the pages of `docs/` say.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::Place;
+use super::process::{Client, Process};
 
 /// Every printed code as JSON.
 fn printed(arguments: &[&str]) -> Vec<Value> {
@@ -69,6 +70,113 @@ fn the_page_of_the_log_is_what_the_tables_make() {
     let made = Place::new().run(&["catalogue", "--log-markdown"]);
     let page = fs::read_to_string("docs/LOGGING.md").unwrap();
     assert!(made.expect(0).text() == page, "renew it: hcert catalogue --log-markdown > docs/LOGGING.md");
+}
+
+/// Kinds of certificates, as the command names them, and their pages.
+const CERTIFICATES: [(&str, &str); 2] = [
+    ("driver", "docs/reference/driver-certificate.md"),
+    ("occupational", "docs/reference/occupational-certificate.md"),
+];
+
+#[test]
+fn the_pages_of_certificates_are_what_the_profiles_and_code_lists_make() {
+    for (kind, page) in CERTIFICATES {
+        let made = Place::new().run(&["catalogue", "--certificate", kind]);
+        let text = fs::read_to_string(page).unwrap();
+        assert!(made.expect(0).text() == text, "renew it: hcert catalogue --certificate {kind} > {page}");
+    }
+    let place = Place::new();
+    place.run(&["catalogue", "--certificate", "military"]).expect(2).says("driver, occupational");
+    place.run(&["catalogue", "--certificate", "driver", "--markdown"]).expect(2).says("--markdown");
+}
+
+/// The setting makes a missing decision an error of what is completed, as the pages say.
+#[test]
+fn every_smallest_body_is_stored_in_its_state_and_refused_without_any_one_member() {
+    let place = Place::new();
+    let server = Process::start_with(&place.path("data"), |command| {
+        command.env("HCERT__CERTIFICATE__FINAL_MUST_BE_USABLE", "true");
+    });
+    let mut client = server.client();
+    for (_, page) in CERTIFICATES {
+        for (body, status) in smallest(page).iter().zip(["preliminary", "final"]) {
+            let created = client.send("POST", "/Composition", &[], body.to_string().as_bytes()).unwrap();
+            assert_eq!(created.status, 201, "{page}: {}", created.text());
+            let address = created.header("location").unwrap().split_once("/fhir").unwrap().1.to_owned();
+            assert_eq!(client.get(&address).json()["status"], status, "{page}");
+            assert_eq!(validated(&mut client, body), [("information".to_owned(), "HCERT-198".to_owned())], "{page}");
+            let members = members(body, "");
+            assert!(members.len() > 40, "{members:?}");
+            for member in members {
+                let told = validated(&mut client, &without(body, &member));
+                let is_refused = told.iter().any(|(severity, _)| severity == "error");
+                assert!(is_refused, "{page}: the {status} body is taken without {member}: {told:?}");
+            }
+        }
+    }
+    assert!(server.stop().success());
+}
+
+#[test]
+fn without_the_setting_a_smallest_draft_can_be_completed_and_the_missing_decision_is_a_warning() {
+    let place = Place::new();
+    let server = Process::start(&place.path("data"));
+    let mut client = server.client();
+    for (_, page) in CERTIFICATES {
+        let [mut draft, completed] = smallest(page);
+        draft["status"] = "final".into();
+        assert_eq!(validated(&mut client, &draft), [("warning".to_owned(), "HCERT-204".to_owned())], "{page}");
+        assert_eq!(validated(&mut client, &completed), [("information".to_owned(), "HCERT-198".to_owned())], "{page}");
+    }
+    assert!(server.stop().success());
+}
+
+/// The two bodies that a page shows first: a draft and a completed certificate.
+fn smallest(page: &str) -> [Value; 2] {
+    let text = fs::read_to_string(page).unwrap();
+    let (_, bodies) = text.split_once("## Smallest bodies").expect("the page has smallest bodies");
+    let mut bodies = bodies.split("```json").skip(1).map(|body| {
+        let (body, _) = body.split_once("```").expect("a block ends");
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{page}: {error}: {body}"))
+    });
+    [bodies.next().unwrap(), bodies.next().unwrap()]
+}
+
+/// What `$validate` tells of a body: severities and codes.
+fn validated(client: &mut Client, body: &Value) -> Vec<(String, String)> {
+    let told = client.send("POST", "/Composition/$validate", &[], body.to_string().as_bytes()).unwrap().json();
+    let issues = told["issue"].as_array().unwrap().iter();
+    let told = issues
+        .map(|issue| (text(issue, "severity").to_owned(), text(&issue["details"]["coding"][0], "code").to_owned()));
+    told.collect()
+}
+
+/// JSON pointers of every member of every object, and of every item of every list.
+fn members(value: &Value, pointer: &str) -> Vec<String> {
+    let inside: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(name, value)| (format!("{pointer}/{name}"), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, item)| (format!("{pointer}/{at}"), item)).collect(),
+        _ => Vec::new(),
+    };
+    inside.into_iter().flat_map(|(at, value)| [vec![at.clone()], members(value, &at)].concat()).collect()
+}
+
+/// A body without what a pointer leads to. What would be left empty goes too, as FHIR has no empty lists and objects.
+fn without(body: &Value, pointer: &str) -> Value {
+    let (parent, last) = pointer.rsplit_once('/').expect("a pointer begins with a slash");
+    let mut rest = body.clone();
+    let left = match rest.pointer_mut(parent).expect("the pointer is of this body") {
+        Value::Object(members) => {
+            members.remove(last);
+            members.len()
+        }
+        Value::Array(items) => {
+            items.remove(last.parse().expect("a list has numbered places"));
+            items.len()
+        }
+        other => panic!("{pointer} leads into {other}"),
+    };
+    if left == 0 { without(body, parent) } else { rest }
 }
 
 /// `data/reflected-errors.tsv` is the table of the specification: system, code and text. Contract 6.4.

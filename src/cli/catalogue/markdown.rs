@@ -103,7 +103,7 @@ fn title(system: System) -> &'static str {
 }
 
 /// A text as the cell of a table, where `<name>` is no element of HTML.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     piped(text).replace('<', "\\<")
 }
 
