@@ -8,10 +8,10 @@ use hyper::http::request::Parts;
 use tokio::time::Instant as Deadline;
 
 use super::clients::CountedFor;
+use super::connection::Connection;
 use super::media::{self, MediaTypes};
 use super::query::{self, Pair};
 use super::route::{self, Route};
-use super::seat::Seat;
 use super::settings::HttpSettings;
 use super::wanted::AnswerForm;
 use super::x_road::{self, PathTarget, XRoadFault};
@@ -25,7 +25,7 @@ use fhir::outcome::{Hcert, Issue};
 pub struct RequestOrigin {
     pub peer: Option<IpAddr>,
     /// Its connection, where it came by one.
-    pub seat: Option<Arc<Seat>>,
+    pub connection: Option<Arc<Connection>>,
 }
 
 /// The head of a request and its meaning.

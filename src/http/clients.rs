@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::{BodyMemory, MemoryPool};
-use super::seat::now_ms;
+use super::connection::now_ms;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
 use crate::interaction::ClientKey;
 

@@ -11,6 +11,7 @@ mod body;
 mod caller;
 mod clients;
 pub mod condition;
+mod connection;
 mod frames;
 pub mod guard;
 mod handed_on;
@@ -31,7 +32,6 @@ pub mod request;
 mod request_id;
 mod respond;
 pub mod route;
-mod seat;
 mod security;
 mod sender;
 pub mod settings;
@@ -321,7 +321,7 @@ impl<R: Interactions> HttpServer<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        self.answer_well_formed(request, RequestOrigin { peer, seat: None }, Ok(())).await
+        self.answer_well_formed(request, RequestOrigin { peer, connection: None }, Ok(())).await
     }
 
     /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::connection::{Connection, now_ms};
 use super::load::{LoadCounters, count};
-use super::seat::{Seat, now_ms};
 use crate::http::limits::IDLE_MS;
 use crate::interaction::counted;
 
@@ -34,7 +34,7 @@ pub(super) struct Places {
 /// A connection's place, given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    pub seat: Arc<Seat>,
+    pub connection: Arc<Connection>,
     number: u64,
     address: Option<IpAddr>,
     places: Arc<Places>,
@@ -52,11 +52,11 @@ pub(super) enum NoPlace {
 
 #[derive(Debug, Default)]
 struct Taken {
-    seats: HashMap<u64, Arc<Seat>>,
+    connections: HashMap<u64, Arc<Connection>>,
     next: u64,
     by_address: HashMap<IpAddr, usize>,
     /// Those that were idle longest when somebody last looked, the longest first, with when they were touched then.
-    longest_idle: VecDeque<(Arc<Seat>, u64)>,
+    longest_idle: VecDeque<(Arc<Connection>, u64)>,
     /// Before this moment nobody looks again, because nobody was idle.
     look_again: u64,
 }
@@ -82,17 +82,17 @@ impl Places {
             Ok(permit) => permit,
             Err(_) => self.have_made_room().await.ok_or(NoPlace::Full)?,
         };
-        let seat = Seat::new(Arc::clone(&self.load));
+        let connection = Connection::new(Arc::clone(&self.load));
         let mut taken = self.taken();
         let number = taken.next;
         taken.next += 1;
-        taken.seats.insert(number, Arc::clone(&seat));
+        taken.connections.insert(number, Arc::clone(&connection));
         if let Some(address) = address {
             *taken.by_address.entry(address).or_default() += 1;
         }
         drop(taken);
         self.load.connections.fetch_add(1, Ordering::Relaxed);
-        Ok(ConnectionSlot { seat, number, address, places: Arc::clone(self), _permit: permit })
+        Ok(ConnectionSlot { connection, number, address, places: Arc::clone(self), _permit: permit })
     }
 
     /// Ready when every place is free again.
@@ -114,20 +114,21 @@ impl Places {
         left.ok().and_then(Result::ok)
     }
 
-    fn longest_idle(&self) -> Option<Arc<Seat>> {
+    fn longest_idle(&self) -> Option<Arc<Connection>> {
         let (now, mut taken) = (now_ms(), self.taken());
         for _ in 0..2 {
-            while let Some((seat, touched)) = taken.longest_idle.pop_front() {
-                if seat.touched() == touched && seat.may_leave(now) {
-                    return Some(seat);
+            while let Some((connection, touched)) = taken.longest_idle.pop_front() {
+                if connection.touched() == touched && connection.may_leave(now) {
+                    return Some(connection);
                 }
             }
             if now < taken.look_again {
                 return None;
             }
-            let idle = taken.seats.iter().filter(|(_, seat)| seat.may_leave(now));
+            let idle = taken.connections.iter().filter(|(_, connection)| connection.may_leave(now));
             // Of those that came in one millisecond the first.
-            let mut idle: Vec<_> = idle.map(|(number, seat)| (seat.touched(), *number, Arc::clone(seat))).collect();
+            let mut idle: Vec<_> =
+                idle.map(|(number, connection)| (connection.touched(), *number, Arc::clone(connection))).collect();
             if idle.is_empty() {
                 // Whoever is at work now is not idle within a hundredth of the time it takes to become so.
                 taken.look_again = now + IDLE_MS / 100;
@@ -137,7 +138,7 @@ impl Places {
             idle.select_nth_unstable_by_key(wanted - 1, |(touched, number, _)| (*touched, *number));
             idle.truncate(wanted);
             idle.sort_unstable_by_key(|(touched, number, _)| (*touched, *number));
-            taken.longest_idle = idle.into_iter().map(|(touched, _, seat)| (seat, touched)).collect();
+            taken.longest_idle = idle.into_iter().map(|(touched, _, connection)| (connection, touched)).collect();
         }
         None
     }
@@ -150,7 +151,7 @@ impl Places {
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
-        taken.seats.remove(&self.number);
+        taken.connections.remove(&self.number);
         if let Some(address) = self.address
             && let Some(count) = taken.by_address.get_mut(&address)
         {
@@ -180,12 +181,12 @@ mod tests {
     async fn who_has_been_idle_longest_makes_room() {
         let places = places(3, 9);
         let first = places.take(None).await.unwrap();
-        let busy = first.seat.begin();
+        let busy = first.connection.begin();
         let second = places.take(None).await.unwrap();
         let third = places.take(None).await.unwrap();
-        let seat = Arc::clone(&second.seat);
+        let connection = Arc::clone(&second.connection);
         let leaving = tokio::spawn(async move {
-            seat.asked_to_leave().await;
+            connection.asked_to_leave().await;
             drop(second);
         });
         let _fourth = places.take(None).await.expect("the second has left");
@@ -198,7 +199,7 @@ mod tests {
     async fn where_all_are_at_work_nobody_is_asked_to_leave() {
         let places = places(2, 9);
         let taken = [places.take(None).await.unwrap(), places.take(None).await.unwrap()];
-        let busy: Vec<_> = taken.iter().map(|place| place.seat.begin()).collect();
+        let busy: Vec<_> = taken.iter().map(|place| place.connection.begin()).collect();
         assert_eq!(places.take(None).await.unwrap_err(), NoPlace::Full);
         assert_eq!(places.load.connections_made_room.load(Ordering::Relaxed), 0);
         drop((busy, taken));

@@ -176,7 +176,7 @@ mod tests {
         let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
-        let origin = RequestOrigin { peer: None, seat: None };
+        let origin = RequestOrigin { peer: None, connection: None };
         let (arrival, _, known) = Arrival::read(&settings, parts, origin, Ok(()), false);
         let Route::To(interaction) = &arrival.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();

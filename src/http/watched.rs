@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::seat::Seat;
+use super::connection::Connection;
 use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
 /// A stream on which a write fails once its client owes `patience`: time that it keeps the service waiting is owed, and every byte it
@@ -25,7 +25,7 @@ pub(super) struct WatchedStream<S: Reset> {
     owed: Duration,
     /// Since when a write waits, and until when it may.
     stalled: Option<(Instant, Pin<Box<Sleep>>)>,
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
 }
 
 /// What can end without handing over what was written to it.
@@ -57,10 +57,10 @@ impl Reset for UnixStream {}
 impl Reset for DuplexStream {}
 
 impl<S: Reset> WatchedStream<S> {
-    /// `seat` learns what the client takes.
-    pub(super) fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> WatchedStream<S> {
-        seat.note_socket(stream.socket());
-        WatchedStream { stream, patience, owed: Duration::ZERO, stalled: None, seat }
+    /// `connection` learns what the client takes.
+    pub(super) fn new(stream: S, patience: Duration, connection: Arc<Connection>) -> WatchedStream<S> {
+        connection.note_socket(stream.socket());
+        WatchedStream { stream, patience, owed: Duration::ZERO, stalled: None, connection }
     }
 
     /// Turns a write that waits for longer than allowed into an error.
@@ -72,21 +72,21 @@ impl<S: Reset> WatchedStream<S> {
             }
             let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);
             self.owed = self.owed.saturating_sub(paid);
-            self.seat.note_written(bytes);
+            self.connection.note_written(bytes);
             return Poll::Ready(written);
         }
-        self.seat.note_unread();
+        self.connection.note_unread();
         let left = self.patience.saturating_sub(self.owed);
         let (_, end) = self.stalled.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
         ready!(end.as_mut().poll(context));
-        self.seat.note_cut();
+        self.connection.note_cut();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
 impl<S: Reset> Drop for WatchedStream<S> {
     fn drop(&mut self) {
-        self.seat.note_socket(None);
+        self.connection.note_socket(None);
         if self.stalled.is_some() {
             self.stream.reset();
         }
@@ -146,7 +146,7 @@ mod tests {
     async fn a_client_that_does_not_read_is_cut_off() {
         let (_client, server) = duplex(8);
         let load: Arc<LoadCounters> = Arc::default();
-        let mut stream = WatchedStream::new(server, PATIENCE, Seat::new(Arc::clone(&load)));
+        let mut stream = WatchedStream::new(server, PATIENCE, Connection::new(Arc::clone(&load)));
         let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
         assert_eq!(load.answers_unread.load(Ordering::Relaxed), 1);
@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_a_byte_now_and_then_is_cut_off_too() {
         let (mut client, server) = duplex(8);
-        let mut stream = WatchedStream::new(server, PATIENCE, Seat::new(Arc::default()));
+        let mut stream = WatchedStream::new(server, PATIENCE, Connection::new(Arc::default()));
         let reader = tokio::spawn(async move {
             // Each byte pays for two milliseconds.
             while client.read_u8().await.is_ok() {
@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_reads_slowly_is_served() {
         let (mut client, server) = duplex(8);
-        let mut stream = WatchedStream::new(server, Duration::from_secs(60), Seat::new(Arc::default()));
+        let mut stream = WatchedStream::new(server, Duration::from_secs(60), Connection::new(Arc::default()));
         let reader = tokio::spawn(async move {
             let mut bytes = [0; 8];
             for _ in 0..5 {

@@ -149,7 +149,7 @@ impl<R: Interactions> HttpServer<R> {
         }
         let _admitted = self.admission.enter(interaction.may_change()).await?;
         // Before it is made, since it could hardly be handed over.
-        if !interaction.may_change() && self.answers.is_used_up(arrival.origin.seat.as_ref()) {
+        if !interaction.may_change() && self.answers.is_used_up(arrival.origin.connection.as_ref()) {
             return Err(self.no_memory(NoMemory::OfConnection));
         }
         self.run.run(interaction.clone(), context, Vec::new()).await
@@ -255,7 +255,7 @@ impl<R: Interactions> HttpServer<R> {
             return;
         }
         match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
-            Ok(share) => match self.answers.lend(arrival.origin.seat.as_ref(), bytes) {
+            Ok(share) => match self.answers.lend(arrival.origin.connection.as_ref(), bytes) {
                 Ok(lent) => answer.turn = Some(RequestPermit::of((lent, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },

@@ -19,7 +19,7 @@ const HTTP2_PROGRESS_BYTES: u64 = 1_024;
 
 /// One connection, as its task and whoever needs room both see it. Times are milliseconds since the process began to serve.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Connection {
     load: Arc<LoadCounters>,
     /// Requests under way: read, and not answered yet.
     requests: AtomicUsize,
@@ -45,9 +45,9 @@ pub(super) fn now_ms() -> u64 {
     u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Seat {
-    pub fn new(load: Arc<LoadCounters>) -> Arc<Seat> {
-        Arc::new(Seat {
+impl Connection {
+    pub fn new(load: Arc<LoadCounters>) -> Arc<Connection> {
+        Arc::new(Connection {
             load,
             requests: AtomicUsize::new(0),
             asked: AtomicBool::new(false),
@@ -63,12 +63,12 @@ impl Seat {
     }
 
     /// A request begins; it ends when what is returned is dropped.
-    pub fn begin(self: &Arc<Self>) -> Busy {
+    pub fn begin(self: &Arc<Self>) -> ActiveRequest {
         self.requests.fetch_add(1, Ordering::AcqRel);
         self.asked.store(true, Ordering::Relaxed);
         self.touch();
         self.changed.notify_one();
-        Busy(Arc::clone(self))
+        ActiveRequest(Arc::clone(self))
     }
 
     pub fn is_busy(&self) -> bool {
@@ -177,9 +177,9 @@ impl Seat {
 }
 
 /// One request under way.
-pub struct Busy(Arc<Seat>);
+pub struct ActiveRequest(Arc<Connection>);
 
-impl Drop for Busy {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::AcqRel);
         self.0.touch();
@@ -191,55 +191,55 @@ impl Drop for Busy {
 mod tests {
     use super::*;
 
-    fn seat() -> (Arc<Seat>, u64) {
-        let seat = Seat::new(Arc::default());
-        let now = seat.touched();
-        (seat, now)
+    fn connection() -> (Arc<Connection>, u64) {
+        let connection = Connection::new(Arc::default());
+        let now = connection.touched();
+        (connection, now)
     }
 
     #[test]
     fn a_connection_that_never_asked_may_leave_at_once() {
-        let (seat, now) = seat();
-        assert!(seat.may_leave(now));
+        let (connection, now) = connection();
+        assert!(connection.may_leave(now));
     }
 
     #[test]
     fn a_connection_with_a_request_under_way_stays() {
-        let (seat, now) = seat();
-        let busy = seat.begin();
-        assert!(!seat.may_leave(now + 1_000_000));
+        let (connection, now) = connection();
+        let busy = connection.begin();
+        assert!(!connection.may_leave(now + 1_000_000));
         drop(busy);
-        seat.note_written(10);
-        assert!(!seat.may_leave(seat.touched() + IDLE_MS - 1), "its client may only take a breath");
-        assert!(seat.may_leave(seat.touched() + IDLE_MS));
+        connection.note_written(10);
+        assert!(!connection.may_leave(connection.touched() + IDLE_MS - 1), "its client may only take a breath");
+        assert!(connection.may_leave(connection.touched() + IDLE_MS));
     }
 
     #[test]
     fn a_client_that_reads_slowly_has_longer() {
-        let (seat, _) = seat();
-        seat.note_written(10);
-        seat.note_unread();
-        assert!(!seat.may_leave(seat.touched() + UNREAD_MS - 1));
-        assert!(seat.may_leave(seat.touched() + UNREAD_MS));
+        let (connection, _) = connection();
+        connection.note_written(10);
+        connection.note_unread();
+        assert!(!connection.may_leave(connection.touched() + UNREAD_MS - 1));
+        assert!(connection.may_leave(connection.touched() + UNREAD_MS));
     }
 
     #[test]
     fn nobody_is_asked_to_leave_twice() {
-        let (seat, now) = seat();
-        assert!(seat.ask_to_leave());
-        assert!(!seat.ask_to_leave());
-        assert!(!seat.may_leave(now));
+        let (connection, now) = connection();
+        assert!(connection.ask_to_leave());
+        assert!(!connection.ask_to_leave());
+        assert!(!connection.may_leave(now));
     }
 
     #[tokio::test]
     async fn a_connection_is_idle_when_it_neither_works_nor_writes() {
-        let (seat, _) = seat();
+        let (connection, _) = connection();
         let silence = Duration::from_millis(20);
-        let busy = seat.begin();
-        assert!(timeout(silence * 5, seat.idle(silence)).await.is_err());
+        let busy = connection.begin();
+        assert!(timeout(silence * 5, connection.idle(silence)).await.is_err());
         drop(busy);
         let began = Instant::now();
-        tokio::join!(seat.idle(silence), async { seat.note_written(HTTP2_PROGRESS_BYTES as usize) });
+        tokio::join!(connection.idle(silence), async { connection.note_written(HTTP2_PROGRESS_BYTES as usize) });
         assert!(began.elapsed() >= silence * 2, "an answer was read in the first while");
     }
 }
