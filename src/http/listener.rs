@@ -22,9 +22,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use super::connection::Connection;
+use super::connection_slots::{ConnectionSlots, NoSlot};
 use super::frames::Frames;
 use super::load::count;
-use super::places::{NoPlace, Places};
 use super::stream::{Protocol, open};
 use super::tls::{Secured, shake_hands};
 use super::unparsed::Unparsed;
@@ -125,7 +125,7 @@ pub async fn serve<L: Listen, R: Interactions>(
 ) {
     let settings = &server.settings;
     let per_address_max = settings.connections_per_address_max;
-    let places = Places::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
+    let slots = ConnectionSlots::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     let (phase, seen) = watch::channel(StopPhase::Open);
     let mut shutdown = pin!(shutdown);
@@ -147,12 +147,12 @@ pub async fn serve<L: Listen, R: Interactions>(
             }
         };
         let (server, seen) = (Arc::clone(&server), seen.clone());
-        match places.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
-            Ok(place) => {
+        match slots.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
+            Ok(slot) => {
                 count(&server.load.connections_accepted);
                 tokio::spawn(async move {
-                    serve_connection(stream, peer, server, Arc::clone(&place.connection), seen, None).await;
-                    drop(place);
+                    serve_connection(stream, peer, server, Arc::clone(&slot.connection), seen, None).await;
+                    drop(slot);
                 });
             }
             Err(reason) => {
@@ -170,20 +170,20 @@ pub async fn serve<L: Listen, R: Interactions>(
     }
     drop(listener);
     phase.send_replace(StopPhase::Draining);
-    if timeout(server.settings.drain_timeout, places.all_free()).await.is_err() {
-        event!(CONNECTIONS_CUT, open = places.open());
+    if timeout(server.settings.drain_timeout, slots.all_free()).await.is_err() {
+        event!(CONNECTIONS_CUT, open = slots.open());
     }
     phase.send_replace(StopPhase::Cut);
 }
 
-/// Serves a connection, or tells every request of it why it has no place.
+/// Serves a connection, or tells every request of it why it has no slot.
 async fn serve_connection<S, R>(
     stream: S,
     peer: Option<IpAddr>,
     server: Arc<HttpServer<R>>,
     connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
-    no_place: Option<NoPlace>,
+    no_slot: Option<NoSlot>,
 ) where
     S: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
     R: Interactions,
@@ -191,7 +191,7 @@ async fn serve_connection<S, R>(
     let settings = &server.settings;
     let stream = WatchedStream::new(stream, settings.write_timeout, Arc::clone(&connection));
     let Some(presented) = &settings.tls else {
-        return speak(stream, None, peer, server, connection, phase, no_place).await;
+        return speak(stream, None, peer, server, connection, phase, no_slot).await;
     };
     let secured = select! {
         secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
@@ -201,7 +201,7 @@ async fn serve_connection<S, R>(
     match secured {
         // On the heap, so that connections without TLS stay as small as they are.
         Ok(Ok((secured, stream))) => {
-            Box::pin(speak(stream, Some(secured), peer, server, connection, phase, no_place)).await;
+            Box::pin(speak(stream, Some(secured), peer, server, connection, phase, no_slot)).await;
         }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
@@ -216,7 +216,7 @@ async fn speak<S, R>(
     server: Arc<HttpServer<R>>,
     connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
-    no_place: Option<NoPlace>,
+    no_slot: Option<NoSlot>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     R: Interactions,
@@ -242,7 +242,7 @@ async fn speak<S, R>(
         async move {
             // The request is under way until its answer is on its own.
             let _busy = busy;
-            match no_place {
+            match no_slot {
                 None => call(server, request, RequestOrigin { peer, connection }).await,
                 Some(reason) => Ok(server.turn_away(request, reason, peer)),
             }
@@ -253,7 +253,7 @@ async fn speak<S, R>(
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
             // Whoever has sent all that he wants to send may end his half of the connection (`nc -N`), and still reads.
-            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none()).half_close(true);
+            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_slot.is_none()).half_close(true);
             let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason, peer)));
             // hyper's time limit for the next head ends a silent connection too.
             let served = builder.serve_connection(io, service_fn(answer));

@@ -12,6 +12,7 @@ mod caller;
 mod clients;
 pub mod condition;
 mod connection;
+mod connection_slots;
 mod frames;
 pub mod guard;
 mod handed_on;
@@ -23,7 +24,6 @@ mod listener;
 mod load;
 pub mod media;
 pub mod message;
-mod places;
 mod pretty;
 mod proxy;
 mod quality;
@@ -72,12 +72,12 @@ use arrival::{Arrival, RequestFacts, RequestOrigin, RequestQuery};
 use base::log::{self, AnsweredRequest};
 use base::metrics;
 use base::trace::Trace;
+use connection_slots::NoSlot;
 use fhir::outcome::{Hcert, Issue, Outcome};
 pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
 pub use load::LoadCounters;
 use load::count;
-use places::NoPlace;
 use route::Route;
 pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
@@ -235,12 +235,12 @@ impl<R: Interactions> HttpServer<R> {
         self.settings.tls.as_ref().map(|presented| presented.status(now))
     }
 
-    /// Answers a request of a connection that has no place.
-    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
+    /// Answers a request of a connection that has no slot.
+    fn turn_away<B>(&self, request: Request<B>, reason: NoSlot, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let wanted = AnswerForm::new(request.method(), request.headers());
         let issue = match reason {
-            NoPlace::Full => Issue::new(Hcert::ConnectionsFull),
-            NoPlace::TooManyOfAddress => {
+            NoSlot::Full => Issue::new(Hcert::ConnectionsFull),
+            NoSlot::TooManyOfAddress => {
                 let max = self.settings.connections_per_address_max;
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }

@@ -1,4 +1,4 @@
-//! Places for connections: as many as the settings allow, in all and for one address. When all are taken, whoever has been idle longest
+//! Slots for connections: as many as the settings allow, in all and for one address. When all are taken, the connection that has been idle longest
 //! makes room for a newcomer.
 
 use std::collections::{HashMap, VecDeque};
@@ -21,29 +21,29 @@ const ROOM_WAIT_MS: u64 = 100;
 /// Connections that are looked for at once when room is needed, so that the next newcomers find theirs without looking at all.
 const ROOM_CANDIDATES: usize = 32;
 
-/// All places of a listener.
+/// All slots of a listener.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     max: usize,
     per_address_max: usize,
     free: Arc<Semaphore>,
-    taken: Mutex<Taken>,
+    taken: Mutex<SlotsInUse>,
     load: Arc<LoadCounters>,
 }
 
-/// A connection's place, given back when this is dropped.
+/// A connection's slot, given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     pub connection: Arc<Connection>,
     number: u64,
     address: Option<IpAddr>,
-    places: Arc<Places>,
+    slots: Arc<ConnectionSlots>,
     _permit: OwnedSemaphorePermit,
 }
 
-/// Why there is no place.
+/// Why there is no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoPlace {
+pub(super) enum NoSlot {
     /// Every connection is at work.
     Full,
     /// The address has as many as one may have.
@@ -51,7 +51,7 @@ pub(super) enum NoPlace {
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct SlotsInUse {
     connections: HashMap<u64, Arc<Connection>>,
     next: u64,
     by_address: HashMap<IpAddr, usize>,
@@ -61,26 +61,26 @@ struct Taken {
     look_again: u64,
 }
 
-impl Places {
-    pub(super) fn new(max: usize, per_address_max: usize, load: Arc<LoadCounters>) -> Arc<Places> {
+impl ConnectionSlots {
+    pub(super) fn new(max: usize, per_address_max: usize, load: Arc<LoadCounters>) -> Arc<ConnectionSlots> {
         let free = Arc::new(Semaphore::new(max));
-        Arc::new(Places { max, per_address_max, free, taken: Mutex::default(), load })
+        Arc::new(ConnectionSlots { max, per_address_max, free, taken: Mutex::default(), load })
     }
 
-    /// A place for a connection. `address` is where it comes from, if that is to be counted.
+    /// A slot for a connection. `address` is where it comes from, if that is to be counted.
     ///
     /// # Errors
     /// There is none, and nobody makes room.
-    pub(super) async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<ConnectionSlot, NoPlace> {
+    pub(super) async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<ConnectionSlot, NoSlot> {
         let address = address.map(counted);
         if let Some(address) = address
             && self.taken().by_address.get(&address).is_some_and(|count| *count >= self.per_address_max)
         {
-            return Err(NoPlace::TooManyOfAddress);
+            return Err(NoSlot::TooManyOfAddress);
         }
         let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => permit,
-            Err(_) => self.have_made_room().await.ok_or(NoPlace::Full)?,
+            Err(_) => self.have_made_room().await.ok_or(NoSlot::Full)?,
         };
         let connection = Connection::new(Arc::clone(&self.load));
         let mut taken = self.taken();
@@ -92,15 +92,15 @@ impl Places {
         }
         drop(taken);
         self.load.connections.fetch_add(1, Ordering::Relaxed);
-        Ok(ConnectionSlot { connection, number, address, places: Arc::clone(self), _permit: permit })
+        Ok(ConnectionSlot { connection, number, address, slots: Arc::clone(self), _permit: permit })
     }
 
-    /// Ready when every place is free again.
+    /// Ready when every slot is free again.
     pub(super) async fn all_free(&self) {
         let _ = self.free.acquire_many(u32::try_from(self.max).unwrap_or(u32::MAX)).await;
     }
 
-    /// How many places are taken.
+    /// How many slots are in use.
     pub(super) fn open(&self) -> usize {
         self.max - self.free.available_permits()
     }
@@ -143,14 +143,14 @@ impl Places {
         None
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, SlotsInUse> {
         self.taken.lock().expect("no holder of this lock can panic")
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.places.taken();
+        let mut taken = self.slots.taken();
         taken.connections.remove(&self.number);
         if let Some(address) = self.address
             && let Some(count) = taken.by_address.get_mut(&address)
@@ -161,7 +161,7 @@ impl Drop for ConnectionSlot {
             }
         }
         drop(taken);
-        self.places.load.connections.fetch_sub(1, Ordering::Relaxed);
+        self.slots.load.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -169,8 +169,8 @@ impl Drop for ConnectionSlot {
 mod tests {
     use super::*;
 
-    fn places(max: usize, per_address_max: usize) -> Arc<Places> {
-        Places::new(max, per_address_max, Arc::default())
+    fn slots(max: usize, per_address_max: usize) -> Arc<ConnectionSlots> {
+        ConnectionSlots::new(max, per_address_max, Arc::default())
     }
 
     fn address(text: &str) -> Option<IpAddr> {
@@ -179,43 +179,43 @@ mod tests {
 
     #[tokio::test]
     async fn who_has_been_idle_longest_makes_room() {
-        let places = places(3, 9);
-        let first = places.take(None).await.unwrap();
+        let slots = slots(3, 9);
+        let first = slots.take(None).await.unwrap();
         let busy = first.connection.begin();
-        let second = places.take(None).await.unwrap();
-        let third = places.take(None).await.unwrap();
+        let second = slots.take(None).await.unwrap();
+        let third = slots.take(None).await.unwrap();
         let connection = Arc::clone(&second.connection);
         let leaving = tokio::spawn(async move {
             connection.asked_to_leave().await;
             drop(second);
         });
-        let _fourth = places.take(None).await.expect("the second has left");
+        let _fourth = slots.take(None).await.expect("the second has left");
         leaving.await.unwrap();
         drop((third, first, busy));
-        assert_eq!((places.open(), places.load.connections_made_room.load(Ordering::Relaxed)), (1, 1));
+        assert_eq!((slots.open(), slots.load.connections_made_room.load(Ordering::Relaxed)), (1, 1));
     }
 
     #[tokio::test]
     async fn where_all_are_at_work_nobody_is_asked_to_leave() {
-        let places = places(2, 9);
-        let taken = [places.take(None).await.unwrap(), places.take(None).await.unwrap()];
-        let busy: Vec<_> = taken.iter().map(|place| place.connection.begin()).collect();
-        assert_eq!(places.take(None).await.unwrap_err(), NoPlace::Full);
-        assert_eq!(places.load.connections_made_room.load(Ordering::Relaxed), 0);
+        let slots = slots(2, 9);
+        let taken = [slots.take(None).await.unwrap(), slots.take(None).await.unwrap()];
+        let busy: Vec<_> = taken.iter().map(|slot| slot.connection.begin()).collect();
+        assert_eq!(slots.take(None).await.unwrap_err(), NoSlot::Full);
+        assert_eq!(slots.load.connections_made_room.load(Ordering::Relaxed), 0);
         drop((busy, taken));
-        assert!(places.take(None).await.is_ok());
+        assert!(slots.take(None).await.is_ok());
     }
 
     #[tokio::test]
     async fn one_address_has_its_share_and_no_more() {
-        let places = places(9, 2);
-        let _first = places.take(address("192.0.2.1")).await.unwrap();
-        let second = places.take(address("::ffff:192.0.2.1")).await.unwrap();
-        assert_eq!(places.take(address("192.0.2.1")).await.unwrap_err(), NoPlace::TooManyOfAddress);
-        assert!(places.take(address("192.0.2.2")).await.is_ok());
-        assert!(places.take(None).await.is_ok());
+        let slots = slots(9, 2);
+        let _first = slots.take(address("192.0.2.1")).await.unwrap();
+        let second = slots.take(address("::ffff:192.0.2.1")).await.unwrap();
+        assert_eq!(slots.take(address("192.0.2.1")).await.unwrap_err(), NoSlot::TooManyOfAddress);
+        assert!(slots.take(address("192.0.2.2")).await.is_ok());
+        assert!(slots.take(None).await.is_ok());
         drop(second);
-        assert!(places.take(address("192.0.2.1")).await.is_ok());
+        assert!(slots.take(address("192.0.2.1")).await.is_ok());
     }
 
     #[test]
