@@ -109,12 +109,12 @@ impl Admission {
         self.clients.bodies(client)
     }
 
-    /// Lends memory for an answer of a client, of its share.
+    /// Reserves memory for an answer of a client, of its share.
     ///
     /// # Errors
     /// 429
-    pub(super) fn lend(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
-        self.clients.lend(counted.client, bytes).ok_or_else(|| {
+    pub(super) fn reserve(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
+        self.clients.reserve(counted.client, bytes).ok_or_else(|| {
             count(&self.load.requests_throttled);
             let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)

@@ -40,9 +40,9 @@ struct PermitHolder {
     is_cut: bool,
 }
 
-/// The memory of one answer, given back when this is dropped.
+/// The memory reserved for one answer, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct LentAnswer {
+pub(super) struct AnswerReservation {
     memory: Arc<AnswerMemory>,
     holder: usize,
     bytes: usize,
@@ -63,24 +63,24 @@ impl AnswerMemory {
         Arc::new(AnswerMemory { max, held: Mutex::default() })
     }
 
-    /// Lends memory for an answer of a connection, where it has one.
+    /// Reserves memory for an answer of a connection, where it has one.
     ///
     /// # Errors
     /// There is none. Nobody waits for it: what waits would lie in memory too.
-    pub(super) fn lend(
+    pub(super) fn reserve(
         self: &Arc<Self>,
         connection: Option<&Arc<Connection>>,
         bytes: usize,
-    ) -> Result<LentAnswer, NoMemory> {
-        self.lend_at(connection, bytes, now_ms())
+    ) -> Result<AnswerReservation, NoMemory> {
+        self.reserve_at(connection, bytes, now_ms())
     }
 
-    fn lend_at(
+    fn reserve_at(
         self: &Arc<Self>,
         connection: Option<&Arc<Connection>>,
         bytes: usize,
         now: u64,
-    ) -> Result<LentAnswer, NoMemory> {
+    ) -> Result<AnswerReservation, NoMemory> {
         let (key, mut held) = (key(connection), self.held());
         let scarce = (held.bytes + bytes).saturating_sub(self.max - ANSWERS_BYTES_SCARCE);
         held.make_room(scarce, now);
@@ -96,7 +96,7 @@ impl AnswerMemory {
             holder.bytes += bytes;
             holder.moments += product(bytes, now);
         }
-        Ok(LentAnswer { memory: Arc::clone(self), holder: key, bytes, moment: now })
+        Ok(AnswerReservation { memory: Arc::clone(self), holder: key, bytes, moment: now })
     }
 
     /// Whether a connection leaves so much unread that nothing more is made for it.
@@ -106,7 +106,7 @@ impl AnswerMemory {
         of_connection > 0 && of_connection >= self.share(&held)
     }
 
-    /// Bytes that are lent.
+    /// Bytes that are reserved.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.held().bytes
@@ -153,7 +153,7 @@ impl PermitHolder {
     }
 }
 
-impl Drop for LentAnswer {
+impl Drop for AnswerReservation {
     fn drop(&mut self) {
         let mut held = self.memory.held();
         held.bytes -= self.bytes;
@@ -190,8 +190,13 @@ mod tests {
     }
 
     /// What a connection gets, when it asks for answers of so many bytes until it is refused.
-    fn fill(memory: &Arc<AnswerMemory>, connection: &Arc<Connection>, bytes: usize, now: u64) -> Vec<LentAnswer> {
-        std::iter::from_fn(|| memory.lend_at(Some(connection), bytes, now).ok()).collect()
+    fn fill(
+        memory: &Arc<AnswerMemory>,
+        connection: &Arc<Connection>,
+        bytes: usize,
+        now: u64,
+    ) -> Vec<AnswerReservation> {
+        std::iter::from_fn(|| memory.reserve_at(Some(connection), bytes, now).ok()).collect()
     }
 
     async fn is_cut(connection: &Connection) -> bool {
@@ -202,15 +207,15 @@ mod tests {
     async fn a_connection_holds_a_share_of_what_is_free_and_leaves_the_same_to_others() {
         let (memory, [one, other]) = (AnswerMemory::new(MAX), [connection(), connection()]);
         assert!(
-            memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE, 0).is_ok(),
+            memory.reserve_at(Some(&one), MAX / ANSWERS_FREE_SHARE, 0).is_ok(),
             "a single one may have all of the share"
         );
-        assert_eq!(memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE + 1, 0).unwrap_err(), NoMemory::OfAll);
+        assert_eq!(memory.reserve_at(Some(&one), MAX / ANSWERS_FREE_SHARE + 1, 0).unwrap_err(), NoMemory::OfAll);
         let held = fill(&memory, &one, MAX / 1_000, 0);
         assert!(memory.bytes() <= MAX / ANSWERS_FREE_SHARE && memory.bytes() > MAX / (ANSWERS_FREE_SHARE + 2));
-        assert_eq!(memory.lend_at(Some(&one), MAX / 1_000, 0).unwrap_err(), NoMemory::OfConnection);
-        assert!(memory.lend_at(Some(&other), MAX / (ANSWERS_FREE_SHARE + 2), 0).is_ok());
-        assert!(memory.is_used_up(Some(&one)) || memory.lend_at(Some(&one), MAX / 10_000, 0).is_ok());
+        assert_eq!(memory.reserve_at(Some(&one), MAX / 1_000, 0).unwrap_err(), NoMemory::OfConnection);
+        assert!(memory.reserve_at(Some(&other), MAX / (ANSWERS_FREE_SHARE + 2), 0).is_ok());
+        assert!(memory.is_used_up(Some(&one)) || memory.reserve_at(Some(&one), MAX / 10_000, 0).is_ok());
         assert!(!memory.is_used_up(Some(&other)), "it holds nothing");
         drop(held);
         assert_eq!((memory.bytes(), memory.held().holders.len()), (0, 0));
@@ -224,14 +229,14 @@ mod tests {
         let _hoarded: Vec<_> = hoarders.iter().map(|connection| fill(&memory, connection, 300_000, 10)).collect();
         assert!(MAX - memory.bytes() < ANSWERS_BYTES_SCARCE);
         let (slow, other) = (connection(), connection());
-        let _slow = memory.lend_at(Some(&slow), 300_000, 10).unwrap();
+        let _slow = memory.reserve_at(Some(&slow), 300_000, 10).unwrap();
         // Before it is time nobody ends, and others have their share of what is left.
-        drop(memory.lend_at(Some(&other), 300_000, ANSWERS_SCARCE_MS).unwrap());
+        drop(memory.reserve_at(Some(&other), 300_000, ANSWERS_SCARCE_MS).unwrap());
         for connection in &hoarders {
             assert!(!is_cut(connection).await);
         }
         // No more of them than it takes: the first one holds the most.
-        drop(memory.lend_at(Some(&other), 300_000, 10 + ANSWERS_SCARCE_MS).unwrap());
+        drop(memory.reserve_at(Some(&other), 300_000, 10 + ANSWERS_SCARCE_MS).unwrap());
         let mut cut = Vec::new();
         for connection in &hoarders {
             cut.push(is_cut(connection).await);

@@ -1,5 +1,5 @@
-//! Slots for connections: as many as the settings allow, in all and for one address. When all are taken, the connection that has been idle longest
-//! makes room for a newcomer.
+//! Slots for connections: as many as the settings allow, in all and for one address. When all are in use, the connection
+//! that has been idle longest is closed for a new one.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

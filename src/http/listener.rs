@@ -274,7 +274,7 @@ async fn speak<S, R>(
             let service = service_fn(move |request: Request<Incoming>| {
                 let (mut parts, body) = request.into_parts();
                 // On the heap, so that the task of a refused request is small.
-                let answered = match heads.lend(&mut parts) {
+                let answered = match heads.reserve(&mut parts) {
                     Ok(()) => Ok(Box::pin(answer(Request::from_parts(parts, body)))),
                     Err(refusal) => Err(of_refusals.refuse_head(refusal, &parts, peer)),
                 };

@@ -406,7 +406,7 @@ impl<R: Interactions> HttpServer<R> {
                     guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
                 };
                 if !arrival.may_change() {
-                    self.lend(&mut result, known.wanted.pretty, arrival);
+                    self.reserve(&mut result, known.wanted.pretty, arrival);
                 }
                 if let Err(unwritten) = self.account_in_turn(arrival, known, &result).await {
                     result = Err(unwritten);
@@ -477,7 +477,7 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let settings = &self.settings;
-        let issue = token::issue(tokens, settings, self.lender(None), &arrival.parts, body, &known.wanted);
+        let issue = token::issue(tokens, settings, self.allocator(None), &arrival.parts, body, &known.wanted);
         let TokenAnswer { response, order } = issue.await;
         let Some(mut event) = self.event(arrival, known) else { return response };
         if let Some(order) = order {

@@ -7,7 +7,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 use serde_json::json;
 
-use super::body::{Lender, linger, receive};
+use super::body::{BodyAllocator, linger, receive};
 use super::quality::members;
 use super::settings::HttpSettings;
 use super::wanted::AnswerForm;
@@ -45,7 +45,7 @@ pub(super) struct TokenAnswer {
 pub(super) async fn issue<B>(
     tokens: &Tokens,
     settings: &HttpSettings,
-    lender: Lender<'_>,
+    allocator: BodyAllocator<'_>,
     parts: &Parts,
     body: B,
     wanted: &AnswerForm,
@@ -56,7 +56,7 @@ where
     if parts.method != Method::POST {
         return TokenAnswer { response: other_method(parts, "POST, OPTIONS", wanted), order: None };
     }
-    let order = ordered(settings, lender, &parts.headers, body).await;
+    let order = ordered(settings, allocator, &parts.headers, body).await;
     let issued = match &order {
         Ok(order) => issued(tokens, order).await,
         Err(refusal) => Err(refusal.clone()),
@@ -101,7 +101,7 @@ pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &AnswerForm) ->
 /// Reads what is ordered.
 async fn ordered<B>(
     settings: &HttpSettings,
-    lender: Lender<'_>,
+    allocator: BodyAllocator<'_>,
     headers: &HeaderMap,
     mut body: B,
 ) -> Result<TokenOrder, TokenRefusal>
@@ -117,7 +117,7 @@ where
         ));
     }
     let length = message::length(headers).map_err(|issue| refused(&issue.into()))?;
-    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &lender).await {
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &allocator).await {
         Ok(received) => received,
         Err(outcome) => {
             if outcome.leading() != Hcert::BodyTimeout {

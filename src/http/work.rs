@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::answers::NoMemory;
 use super::arrival::{Arrival, RequestFacts, RequestQuery};
-use super::body::{BodySize, Lender, ReceivedBody};
+use super::body::{BodyAllocator, BodySize, ReceivedBody};
 use super::clients::ClientRequest;
 use super::load::count;
 use super::route::{self, Route};
@@ -169,11 +169,11 @@ impl<R: Interactions> HttpServer<R> {
         let Route::To(interaction) = &arrival.route else { return Err(Hcert::PathUnknown.into()) };
         let deadline = known.deadline;
         let client = arrival.counted.map(|counted| counted.client);
-        let lender = self.lender(client);
+        let allocator = self.allocator(client);
         let length = message::length(&arrival.parts.headers)?;
         let (patience, bytes_max) = (self.settings.patience(), self.bytes_max(Some(content)));
         let received = {
-            let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &lender));
+            let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &allocator));
             self.within(deadline, receiving).await
         };
         let mut received = match received {
@@ -204,7 +204,7 @@ impl<R: Interactions> HttpServer<R> {
                 return self.work_on_pool(interaction.clone(), context, received, client).await;
             }
             let _admitted = self.admission.enter(interaction.may_change()).await?;
-            lender.lend(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
+            allocator.reserve(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
             self.run.run(interaction.clone(), context, received.bytes).await
         };
         self.within(deadline, pin!(run)).await
@@ -224,7 +224,7 @@ impl<R: Interactions> HttpServer<R> {
         let run = Arc::clone(&self.run);
         let worked = self.pool.run(async move {
             // Until the work ends, also where its client has gone.
-            let _held = (turn, received.lent);
+            let _held = (turn, received.reserved);
             run.run(interaction, context, received.bytes).await
         });
         worked.await.map_err(Outcome::internal)?
@@ -246,7 +246,7 @@ impl<R: Interactions> HttpServer<R> {
 
     /// Finds memory for an answer for as long as its client takes to read it, within the shares of that client and of its connection. Small
     /// ones need none, since connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
-    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, arrival: &Arrival) {
+    pub(super) fn reserve(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, arrival: &Arrival) {
         let small =
             if arrival.parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
@@ -254,9 +254,9 @@ impl<R: Interactions> HttpServer<R> {
         if answer.turn.is_some() || bytes <= small {
             return;
         }
-        match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
-            Ok(share) => match self.answers.lend(arrival.origin.connection.as_ref(), bytes) {
-                Ok(lent) => answer.turn = Some(RequestPermit::of((lent, share))),
+        match arrival.counted.map(|counted| self.admission.reserve(&counted, bytes)).transpose() {
+            Ok(share) => match self.answers.reserve(arrival.origin.connection.as_ref(), bytes) {
+                Ok(reserved) => answer.turn = Some(RequestPermit::of((reserved, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },
             Err(too_many_of_client) => *result = Err(too_many_of_client.into()),
@@ -274,10 +274,10 @@ impl<R: Interactions> HttpServer<R> {
         }
     }
 
-    /// Where the body of a request has its memory from; without a client it is that of nobody who is counted.
-    pub(super) fn lender(&self, client: Option<ClientKey>) -> Lender<'_> {
+    /// What reserves memory for the body of a request; without a client no share is counted.
+    pub(super) fn allocator(&self, client: Option<ClientKey>) -> BodyAllocator<'_> {
         let share = client.map(|client| self.admission.bodies(client));
-        Lender { all: &self.bodies, share, load: &self.load }
+        BodyAllocator { all: &self.bodies, share, load: &self.load }
     }
 
     fn wrong_method(&self, arrival: &Arrival) -> Outcome {
