@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use hyper::http::request::Parts;
 use tokio::time::Instant as Deadline;
 
+use super::answer_form::AnswerForm;
 use super::clients::CountedFor;
 use super::connection::Connection;
 use super::media::{self, MediaTypes};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
 use super::x_road::{self, PathTarget, XRoadFault};
 use super::{account, guard, proxy, sender};
 use crate::interaction::context::{From, NamedCollector, NamedKeys};
@@ -114,8 +114,8 @@ impl Arrival {
             origin,
             parts,
         };
-        let patience = if arrival.may_change() { NO_DEADLINE } else { settings.request_timeout };
-        let deadline = Deadline::now() + patience;
+        let time_left = if arrival.may_change() { NO_DEADLINE } else { settings.request_timeout };
+        let deadline = Deadline::now() + time_left;
         let known =
             RequestFacts { wanted, from, identity: None, named: NamedKeys::default(), met: None, form: None, deadline };
         (arrival, query, known)

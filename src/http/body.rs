@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::load::{LoadCounters, count};
 use super::message::too_long;
-use super::settings::Patience;
+use super::settings::BodyTimeout;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
 use crate::http::limits::LARGE_BODY_BYTES;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -165,7 +165,7 @@ pub(super) async fn receive<B>(
     body: &mut B,
     length: Option<u64>,
     bytes_max: usize,
-    patience: Patience,
+    body_timeout: BodyTimeout,
     allocator: &BodyAllocator<'_>,
 ) -> Result<ReceivedBody, Outcome>
 where
@@ -176,7 +176,7 @@ where
     let start = Instant::now();
     let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
     loop {
-        let frame = timeout_at(patience.end(start, received.bytes.len()), body.frame()).await;
+        let frame = timeout_at(body_timeout.end(start, received.bytes.len()), body.frame()).await;
         let Some(frame) = frame.map_err(|_| Outcome::from(Hcert::BodyTimeout))? else { return Ok(received) };
         let Ok(mut data) = frame.map_err(broken)?.into_data() else { continue };
         let bytes = received.bytes.len() + data.remaining();
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::http::settings::BODY_GRACE_S;
 
-    const PATIENCE: Patience = Patience { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
+    const PATIENCE: BodyTimeout = BodyTimeout { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
 
     /// A body of which nothing ever comes.
     struct Stalled;
@@ -289,9 +289,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_stalls_is_too_late() {
-        let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
+        let body_timeout = BodyTimeout { whole: Duration::from_millis(1), ..PATIENCE };
         let allocator = BodyAllocator { all: &memory(256), share: None, load: &LoadCounters::default() };
-        let refusal = receive(&mut Stalled, None, 10, patience, &allocator).await.map(|_| ()).unwrap_err();
+        let refusal = receive(&mut Stalled, None, 10, body_timeout, &allocator).await.map(|_| ()).unwrap_err();
         assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
 

@@ -29,7 +29,7 @@ use super::stream::{Protocol, open};
 use super::tls::{Secured, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::UnreadAnswers;
-use super::watched::{Reset, WatchedStream};
+use super::write_timeout::{Reset, WriteTimeoutStream};
 use super::{HttpServer, Interactions, RequestOrigin, call, sender};
 use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
@@ -189,7 +189,7 @@ async fn serve_connection<S, R>(
     R: Interactions,
 {
     let settings = &server.settings;
-    let stream = WatchedStream::new(stream, settings.write_timeout, Arc::clone(&connection));
+    let stream = WriteTimeoutStream::new(stream, settings.write_timeout, Arc::clone(&connection));
     let Some(presented) = &settings.tls else {
         return speak(stream, None, peer, server, connection, phase, no_slot).await;
     };

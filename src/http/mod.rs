@@ -5,6 +5,7 @@
 pub mod account;
 mod address;
 mod admission;
+pub mod answer_form;
 mod answers;
 pub mod arrival;
 mod body;
@@ -42,9 +43,8 @@ mod token;
 pub mod trace;
 mod unparsed;
 mod unread;
-pub mod wanted;
-mod watched;
 mod work;
+mod write_timeout;
 pub mod x_road;
 
 use std::io;
@@ -68,6 +68,7 @@ use crate::interaction::context::{AuditAction, AuditEvent, NamedCollector, Named
 use crate::interaction::{Answer, Instead, Interaction, Pool, RequestContext, Service};
 use crate::tls::TlsStatus;
 use admission::Admission;
+use answer_form::AnswerForm;
 use arrival::{Arrival, RequestFacts, RequestOrigin, RequestQuery};
 use base::log::{self, AnsweredRequest};
 use base::metrics;
@@ -84,7 +85,6 @@ pub use tls::{check_lists, keep_current, present};
 use token::TokenAnswer;
 use trace::Traced;
 use unparsed::Reason;
-use wanted::AnswerForm;
 
 /// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
 const LARGE_FORM_BYTES: usize = 256 * 1024;

@@ -4,11 +4,11 @@ use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH,
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
+use super::answer_form::AnswerForm;
 use super::arrival::Arrival;
 use super::message::{length, too_long};
 use super::query::Pair;
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
 use super::{condition, handed_on, header, media, proxy, query, x_road};
 use crate::interaction::context::{Actor, IfNoneExist};
 use crate::interaction::table::InteractionRow;

@@ -12,12 +12,12 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
+use super::answer_form::AnswerForm;
 use super::header;
 use super::media::MediaTypes;
 use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
-use super::wanted::AnswerForm;
 use crate::interaction::{Answer, Instead, RequestPermit};
 use base::log::{RefusalReason, shown};
 use certificate::Version;

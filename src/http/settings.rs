@@ -146,8 +146,8 @@ impl HttpSettings {
     }
 
     /// How long the body of a request may take.
-    pub fn patience(&self) -> Patience {
-        Patience { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
+    pub fn body_timeout(&self) -> BodyTimeout {
+        BodyTimeout { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
     }
 
     /// Whether connections of an address are bounded for that address alone: not those of an address that stands for many clients of
@@ -163,14 +163,14 @@ impl HttpSettings {
     }
 }
 
-/// How long a body may take.
+/// How long the body of a request may take to arrive.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct BodyTimeout {
     pub whole: Duration,
     pub bytes_per_second_min: u64,
 }
 
-impl Patience {
+impl BodyTimeout {
     /// When more than `bytes` must have arrived of a body that began to be read at `start`.
     pub(super) fn end(self, start: Instant, bytes: usize) -> Instant {
         let at_slowest = Duration::from_millis(bytes as u64 * 1_000 / self.bytes_per_second_min.max(1));

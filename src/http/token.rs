@@ -7,10 +7,10 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 use serde_json::json;
 
+use super::answer_form::AnswerForm;
 use super::body::{BodyAllocator, linger, receive};
 use super::quality::members;
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
 use super::{message, respond};
 use crate::access::Tokens;
 use crate::access::token::TokenOrder;
@@ -117,7 +117,7 @@ where
         ));
     }
     let length = message::length(headers).map_err(|issue| refused(&issue.into()))?;
-    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &allocator).await {
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.body_timeout(), &allocator).await {
         Ok(received) => received,
         Err(outcome) => {
             if outcome.leading() != Hcert::BodyTimeout {

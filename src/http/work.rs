@@ -171,9 +171,9 @@ impl<R: Interactions> HttpServer<R> {
         let client = arrival.counted.map(|counted| counted.client);
         let allocator = self.allocator(client);
         let length = message::length(&arrival.parts.headers)?;
-        let (patience, bytes_max) = (self.settings.patience(), self.bytes_max(Some(content)));
+        let (body_timeout, bytes_max) = (self.settings.body_timeout(), self.bytes_max(Some(content)));
         let received = {
-            let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &allocator));
+            let receiving = pin!(body::receive(&mut body, length, bytes_max, body_timeout, &allocator));
             self.within(deadline, receiving).await
         };
         let mut received = match received {

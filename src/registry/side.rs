@@ -35,7 +35,7 @@ pub struct Registry {
     /// How long all questions of one search may take together.
     deadline: Duration,
     /// How long a registry that hangs is waited for, embedded or not.
-    patience: Duration,
+    timeout: Duration,
 }
 
 enum Side {
@@ -82,7 +82,7 @@ impl Registry {
         };
         let external_reference_system = config.registry.external_reference_system.clone();
         let deadline = Duration::from_millis(config.registry.remote.deadline_ms);
-        let patience = Duration::from_millis(config.registry.remote.timeout_ms);
+        let timeout = Duration::from_millis(config.registry.remote.timeout_ms);
         Ok(Registry {
             side,
             rules: FaultRules::new(&config.registry.fault)?,
@@ -90,7 +90,7 @@ impl Registry {
             identifiers: names.identifiers,
             external_reference_system,
             deadline,
-            patience,
+            timeout,
         })
     }
 
@@ -290,8 +290,8 @@ impl Registry {
     /// Simulates the fault that a call meets, no longer than the time limit for a registry that does not answer.
     async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, LookupFailure> {
         let Some(StagedFault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
-        tokio::time::sleep(delay.min(self.patience)).await;
-        let Some(left) = self.patience.checked_sub(delay) else { return Err(timeout()) };
+        tokio::time::sleep(delay.min(self.timeout)).await;
+        let Some(left) = self.timeout.checked_sub(delay) else { return Err(timeout()) };
         match effect {
             None => Ok(None),
             Some(Effect::Chain(entries)) => Err(self.chain(&entries, caller).into()),

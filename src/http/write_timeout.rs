@@ -1,4 +1,4 @@
-//! A socket that notices whether its client takes what it is sent. TLS lies above it, so that what TLS holds back counts as well.
+//! A socket with a time limit on writes: it notices whether its client takes what it is sent. TLS lies above it, so that what TLS holds back counts as well.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};
@@ -14,14 +14,14 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::connection::Connection;
 use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
-/// A stream on which a write fails once its client owes `patience`: time that it keeps the service waiting is owed, and every byte it
-/// takes pays for some. So whoever takes nothing is cut after `patience`, and whoever takes a byte now and then hardly later.
+/// A stream on which a write fails once its client owes `write_timeout`: time that it keeps the service waiting is owed, and every byte it
+/// takes pays for some. So whoever takes nothing is cut after `write_timeout`, and whoever takes a byte now and then hardly later.
 ///
 /// A connection that ends while its client takes nothing is reset: else the system would keep what was written, some megabytes, for as
 /// long as the client likes.
-pub(super) struct WatchedStream<S: Reset> {
+pub(super) struct WriteTimeoutStream<S: Reset> {
     stream: S,
-    patience: Duration,
+    write_timeout: Duration,
     owed: Duration,
     /// Since when a write waits, and until when it may.
     stalled: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -56,11 +56,11 @@ impl Reset for UnixStream {}
 /// A pipe within the process.
 impl Reset for DuplexStream {}
 
-impl<S: Reset> WatchedStream<S> {
+impl<S: Reset> WriteTimeoutStream<S> {
     /// `connection` learns what the client takes.
-    pub(super) fn new(stream: S, patience: Duration, connection: Arc<Connection>) -> WatchedStream<S> {
+    pub(super) fn new(stream: S, write_timeout: Duration, connection: Arc<Connection>) -> WriteTimeoutStream<S> {
         connection.note_socket(stream.socket());
-        WatchedStream { stream, patience, owed: Duration::ZERO, stalled: None, connection }
+        WriteTimeoutStream { stream, write_timeout, owed: Duration::ZERO, stalled: None, connection }
     }
 
     /// Turns a write that waits for longer than allowed into an error.
@@ -76,7 +76,7 @@ impl<S: Reset> WatchedStream<S> {
             return Poll::Ready(written);
         }
         self.connection.note_unread();
-        let left = self.patience.saturating_sub(self.owed);
+        let left = self.write_timeout.saturating_sub(self.owed);
         let (_, end) = self.stalled.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
         ready!(end.as_mut().poll(context));
         self.connection.note_cut();
@@ -84,7 +84,7 @@ impl<S: Reset> WatchedStream<S> {
     }
 }
 
-impl<S: Reset> Drop for WatchedStream<S> {
+impl<S: Reset> Drop for WriteTimeoutStream<S> {
     fn drop(&mut self) {
         self.connection.note_socket(None);
         if self.stalled.is_some() {
@@ -93,7 +93,7 @@ impl<S: Reset> Drop for WatchedStream<S> {
     }
 }
 
-impl<S: Reset + AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
+impl<S: Reset + AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +103,7 @@ impl<S: Reset + AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     }
 }
 
-impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
+impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(context, written)
@@ -146,7 +146,7 @@ mod tests {
     async fn a_client_that_does_not_read_is_cut_off() {
         let (_client, server) = duplex(8);
         let load: Arc<LoadCounters> = Arc::default();
-        let mut stream = WatchedStream::new(server, PATIENCE, Connection::new(Arc::clone(&load)));
+        let mut stream = WriteTimeoutStream::new(server, PATIENCE, Connection::new(Arc::clone(&load)));
         let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
         assert_eq!(load.answers_unread.load(Ordering::Relaxed), 1);
@@ -155,7 +155,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_a_byte_now_and_then_is_cut_off_too() {
         let (mut client, server) = duplex(8);
-        let mut stream = WatchedStream::new(server, PATIENCE, Connection::new(Arc::default()));
+        let mut stream = WriteTimeoutStream::new(server, PATIENCE, Connection::new(Arc::default()));
         let reader = tokio::spawn(async move {
             // Each byte pays for two milliseconds.
             while client.read_u8().await.is_ok() {
@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_reads_slowly_is_served() {
         let (mut client, server) = duplex(8);
-        let mut stream = WatchedStream::new(server, Duration::from_secs(60), Connection::new(Arc::default()));
+        let mut stream = WriteTimeoutStream::new(server, Duration::from_secs(60), Connection::new(Arc::default()));
         let reader = tokio::spawn(async move {
             let mut bytes = [0; 8];
             for _ in 0..5 {
