@@ -7,7 +7,6 @@ mod address;
 mod admission;
 pub mod answer_form;
 mod answers;
-pub mod arrival;
 mod body;
 mod caller;
 mod clients;
@@ -30,6 +29,7 @@ mod proxy;
 mod quality;
 pub mod query;
 pub mod request;
+pub mod request_head;
 mod request_id;
 mod respond;
 pub mod route;
@@ -69,7 +69,6 @@ use crate::interaction::{Answer, Instead, Interaction, Pool, RequestContext, Ser
 use crate::tls::TlsStatus;
 use admission::Admission;
 use answer_form::AnswerForm;
-use arrival::{Arrival, RequestFacts, RequestOrigin, RequestQuery};
 use base::log::{self, AnsweredRequest};
 use base::metrics;
 use base::trace::Trace;
@@ -79,6 +78,7 @@ pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
 pub use load::LoadCounters;
 use load::count;
+use request_head::{RequestFacts, RequestHead, RequestOrigin, RequestQuery};
 use route::Route;
 pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
@@ -341,16 +341,16 @@ impl<R: Interactions> HttpServer<R> {
             count(&self.load.x_road_dropped);
         }
         let secure = security::is_secure(&self.settings, &parts, peer);
-        let (arrival, query, mut known) = Arrival::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
-        let mut response = if arrival.may_change() {
+        let (head, query, mut known) = RequestHead::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
+        let mut response = if head.may_change() {
             let server = Arc::clone(&self);
-            let task = tokio::spawn(async move { server.trace(&arrival, query, body, &mut known).await });
+            let task = tokio::spawn(async move { server.trace(&head, query, body, &mut known).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = AnswerForm::new(&Method::GET, &hyper::HeaderMap::new());
                 self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
-            self.trace(&arrival, query, body, &mut known).await
+            self.trace(&head, query, body, &mut known).await
         };
         security::protect(response.headers_mut(), secure);
         if self.settings.is_developer {
@@ -362,7 +362,7 @@ impl<R: Interactions> HttpServer<R> {
     /// Settles a request within its trace, so that every line of the log about it says which.
     async fn trace<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         body: B,
         known: &mut RequestFacts,
@@ -371,8 +371,8 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let _under_way = self.settings.metrics.requests.begin();
-        let traced = Traced::of(&arrival.parts.headers, &known.wanted.request_id);
-        let settled = pin!(self.settle(arrival, query, body, known));
+        let traced = Traced::of(&head.parts.headers, &known.wanted.request_id);
+        let settled = pin!(self.settle(head, query, body, known));
         let mut response = traced.trace.within(settled).await;
         traced.give_back(&mut response);
         response
@@ -380,7 +380,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn settle<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         body: B,
         known: &mut RequestFacts,
@@ -389,51 +389,51 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         // What is no whole request of ours is given no token and told of none.
-        let is_let_in = arrival.let_in.is_ok() && query.pairs.is_ok();
+        let is_let_in = head.let_in.is_ok() && query.pairs.is_ok();
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out() && is_let_in);
         let smart = self.settings.smart.as_ref();
         let smart = smart.filter(|_| is_let_in && (self.settings.needs_token || self.gives_out_tokens()));
-        let mut response = match (&arrival.route, tokens, smart) {
-            (Route::TokenService, Some(tokens), _) => Box::pin(self.issue(tokens, arrival, body, known)).await,
-            (Route::TokenKeys, Some(tokens), _) => Box::pin(token::keys(tokens, &arrival.parts, &known.wanted)).await,
+        let mut response = match (&head.route, tokens, smart) {
+            (Route::TokenService, Some(tokens), _) => Box::pin(self.issue(tokens, head, body, known)).await,
+            (Route::TokenKeys, Some(tokens), _) => Box::pin(token::keys(tokens, &head.parts, &known.wanted)).await,
             (Route::SmartConfiguration, _, Some(smart)) => {
-                let document = smart.document(&self.settings, arrival.base_path(&self.settings));
-                token::document(document, &arrival.parts, &known.wanted)
+                let document = smart.document(&self.settings, head.base_path(&self.settings));
+                token::document(document, &head.parts, &known.wanted)
             }
             _ => {
                 let mut result = {
-                    let work = pin!(self.work(arrival, query, body, known));
+                    let work = pin!(self.work(head, query, body, known));
                     guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
                 };
-                if !arrival.may_change() {
-                    self.reserve(&mut result, known.wanted.pretty, arrival);
+                if !head.may_change() {
+                    self.reserve(&mut result, known.wanted.pretty, head);
                 }
-                if let Err(unwritten) = self.account_in_turn(arrival, known, &result).await {
+                if let Err(unwritten) = self.account_in_turn(head, known, &result).await {
                     result = Err(unwritten);
                 }
-                self.respond(arrival, &known.wanted, result).await
+                self.respond(head, &known.wanted, result).await
             }
         };
-        let (parts, wanted) = (&arrival.parts, &known.wanted);
+        let (parts, wanted) = (&head.parts, &known.wanted);
         x_road::give_back(&mut response, parts, wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
-            let allow = route::allow(arrival.base_path(&self.settings), parts.uri.path(), Some(&parts.method));
+            let allow = route::allow(head.base_path(&self.settings), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, took) = (method_name(&parts.method), status.as_u16(), arrival.at.elapsed());
-        let label = route::label(&arrival.route);
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), head.at.elapsed());
+        let label = route::label(&head.route);
         let counted = metrics::ResponseLabels { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
         log::answered(&AnsweredRequest {
             method,
             route: label,
-            action: action(&arrival.route).map(AuditAction::name),
+            action: action(&head.route).map(AuditAction::name),
             status,
             took,
-            client: arrival.client,
+            client: head.client,
             request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
             x_road_id: x_road::logged_id(wanted).as_deref(),
             refused: response.extensions_mut().remove().as_ref(),
@@ -445,14 +445,14 @@ impl<R: Interactions> HttpServer<R> {
     /// events of one client leave room for those of others.
     async fn account_in_turn(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         known: &mut RequestFacts,
         result: &Result<Answer, Outcome>,
     ) -> Result<(), Outcome> {
-        let bytes = arrival.query_bytes().max(known.form.as_ref().map_or(0, String::len));
+        let bytes = head.query_bytes().max(known.form.as_ref().map_or(0, String::len));
         // Without a turn it is written all the same: it must not be lost.
-        let turn = self.admission.enter_query(arrival.client_key(), bytes).await.ok().flatten();
-        self.account(arrival, known, result)?;
+        let turn = self.admission.enter_query(head.client_key(), bytes).await.ok().flatten();
+        self.account(head, known, result)?;
         if turn.is_some() {
             tokio::task::yield_now().await;
             for _ in 0..TRAIL_LOOKS {
@@ -469,7 +469,7 @@ impl<R: Interactions> HttpServer<R> {
     async fn issue<B>(
         &self,
         tokens: &Tokens,
-        arrival: &Arrival,
+        head: &RequestHead,
         body: B,
         known: &mut RequestFacts,
     ) -> Response<Full<Bytes>>
@@ -477,9 +477,9 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let settings = &self.settings;
-        let issue = token::issue(tokens, settings, self.allocator(None), &arrival.parts, body, &known.wanted);
+        let issue = token::issue(tokens, settings, self.allocator(None), &head.parts, body, &known.wanted);
         let TokenAnswer { response, order } = issue.await;
-        let Some(mut event) = self.event(arrival, known) else { return response };
+        let Some(mut event) = self.event(head, known) else { return response };
         if let Some(order) = order {
             event.who.person = Some(order.person);
             event.who.roles = vec![order.role];
@@ -497,7 +497,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn respond(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         wanted: &AnswerForm,
         result: Result<Answer, Outcome>,
     ) -> Response<Full<Bytes>> {
@@ -509,7 +509,7 @@ impl<R: Interactions> HttpServer<R> {
             Ok(answer) => respond::answer(answer, wanted),
             Err(outcome) => {
                 self.count(&outcome);
-                match arrival.route {
+                match head.route {
                     Route::Fault(fault) if outcome.leading() == Hcert::PathUnknown => x_road::fault(fault, wanted),
                     _ => respond::outcome(&outcome, wanted, &self.settings.issue_system),
                 }
@@ -537,26 +537,26 @@ impl<R: Interactions> HttpServer<R> {
     /// 503: it cannot be written, so nothing may be shown.
     fn account(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         known: &mut RequestFacts,
         result: &Result<Answer, Outcome>,
     ) -> Result<(), Outcome> {
-        let Some(mut event) = self.event(arrival, known) else { return Ok(()) };
-        account::note_parameters(&mut event, &arrival.parts, known.form.take());
+        let Some(mut event) = self.event(head, known) else { return Ok(()) };
+        account::note_parameters(&mut event, &head.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
         self.run.end(event, known.met.take(), result)
     }
 
     /// The event of a request, as far as its head and its caller tell; nothing where none is written.
-    fn event(&self, arrival: &Arrival, known: &mut RequestFacts) -> Option<AuditEvent> {
+    fn event(&self, head: &RequestHead, known: &mut RequestFacts) -> Option<AuditEvent> {
         let from = known.from.take()?;
-        let mut event = match &arrival.route {
+        let mut event = match &head.route {
             Route::To(interaction) => self.run.event(Some(interaction))?,
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
             Route::TokenService => AuditEvent { action: AuditAction::TokenIssue, ..self.run.event(None)? },
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => {
                 let mut event = self.run.event(None)?;
-                let (base_path, path) = (arrival.base_path(&self.settings), arrival.parts.uri.path());
+                let (base_path, path) = (head.base_path(&self.settings), head.parts.uri.path());
                 if let Some((kind, id)) = route::named(base_path, path) {
                     account::note_path(&mut event, &kind, &id);
                 }

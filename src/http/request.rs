@@ -5,9 +5,9 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
 use super::answer_form::AnswerForm;
-use super::arrival::Arrival;
 use super::message::{length, too_long};
 use super::query::Pair;
+use super::request_head::RequestHead;
 use super::settings::HttpSettings;
 use super::{condition, handed_on, header, media, proxy, query, x_road};
 use crate::interaction::context::{Actor, IfNoneExist};
@@ -48,15 +48,15 @@ pub fn check_body(parts: &Parts, content: Option<BodyContent>, has_body: bool, b
 /// Every header and parameter that is not understood.
 pub fn context(
     settings: &HttpSettings,
-    arrival: &Arrival,
+    head: &RequestHead,
     wanted: &AnswerForm,
     parameters: Vec<Pair>,
     row: &InteractionRow,
 ) -> Result<RequestContext, Outcome> {
-    let Arrival { parts, origin, .. } = arrival;
+    let RequestHead { parts, origin, .. } = head;
     let headers = &parts.headers;
     let mut issues = Vec::new();
-    let base_url = kept(proxy::base_url(settings, parts, origin.peer, arrival.base_path(settings)), &mut issues);
+    let base_url = kept(proxy::base_url(settings, parts, origin.peer, head.base_path(settings)), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
@@ -87,7 +87,7 @@ pub fn context(
         by_form: row.body == Some(BodyContent::Form),
         who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,
-        client: arrival.counted.map(|counted| counted.client),
+        client: head.counted.map(|counted| counted.client),
         handed_on,
         held: None,
         met: None,
@@ -145,7 +145,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
-    use crate::http::arrival::RequestOrigin;
+    use crate::http::request_head::RequestOrigin;
     use crate::http::route::Route;
 
     fn parts(method: &str, headers: &[(&str, &str)]) -> Parts {
@@ -177,10 +177,10 @@ mod tests {
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
         let origin = RequestOrigin { peer: None, connection: None };
-        let (arrival, _, known) = Arrival::read(&settings, parts, origin, Ok(()), false);
-        let Route::To(interaction) = &arrival.route else { panic!("a search") };
+        let (head, _, known) = RequestHead::read(&settings, parts, origin, Ok(()), false);
+        let Route::To(interaction) = &head.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();
-        let outcome = context(&settings, &arrival, &known.wanted, parameters, interaction.row).unwrap_err();
+        let outcome = context(&settings, &head, &known.wanted, parameters, interaction.row).unwrap_err();
         let codes: Vec<_> = outcome.issues().iter().map(Issue::code).collect();
         assert_eq!(codes, [Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::SearchValueWrong]);
     }

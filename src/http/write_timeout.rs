@@ -1,4 +1,5 @@
-//! A socket with a time limit on writes: it notices whether its client takes what it is sent. TLS lies above it, so that what TLS holds back counts as well.
+//! A socket with a time limit on writes: it notices whether its client takes what it is sent. TLS lies above it, so that
+//! what TLS holds back counts as well.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, RawFd};

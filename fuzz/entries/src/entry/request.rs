@@ -17,9 +17,9 @@ use hcert::audit::{AuditAction, AuditEvent};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
 use hcert::http::answer_form::AnswerForm;
-use hcert::http::arrival::{Arrival, RequestOrigin};
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use hcert::http::media::MediaTypes;
+use hcert::http::request_head::{RequestHead, RequestOrigin};
 use hcert::http::route::{self, Route};
 use hcert::http::settings::HttpSettings;
 use hcert::http::trace::Traced;
@@ -53,9 +53,9 @@ pub fn judge(bytes: &[u8]) {
 
 fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     let origin = RequestOrigin { peer: Some(PEER), seat: None };
-    let (arrival, query, mut known) = Arrival::read(door, parts.clone(), origin, message::check(parts), true);
-    is_routed(arrival.base_path(door), parts, &arrival.route);
-    is_answered(parts, &arrival.route, &known.wanted);
+    let (head, query, mut known) = RequestHead::read(door, parts.clone(), origin, message::check(parts), true);
+    is_routed(head.base_path(door), parts, &head.route);
+    is_answered(parts, &head.route, &known.wanted);
     let mut event = AuditEvent::new(AuditAction::Unknown, 0);
     token(&parts.headers);
     let pairs = match query::pairs(parts.uri.query().unwrap_or_default()) {
@@ -67,7 +67,7 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     if query.media.is_err() || query.pretty.is_err() {
         return;
     }
-    let Route::To(interaction) = &arrival.route else { return };
+    let Route::To(interaction) = &head.route else { return };
     let content = interaction.row.body;
     if let Err(issue) = request::check_body(parts, content, body.is_some_and(|body| !body.is_empty()), BODY_BYTES_MAX) {
         return told(&[issue], 1);
@@ -78,7 +78,7 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
     account::note_parameters(&mut event, parts, form.map(str::to_owned));
-    match request::context(door, &arrival, &known.wanted, parameters.clone(), interaction.row) {
+    match request::context(door, &head, &known.wanted, parameters.clone(), interaction.row) {
         Ok(mut context) => {
             let base_url = &context.base_url;
             assert!(base_url.starts_with("http://") || base_url.starts_with("https://"), "{base_url:?} is absolute");

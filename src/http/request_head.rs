@@ -29,7 +29,7 @@ pub struct RequestOrigin {
 }
 
 /// The head of a request and its meaning.
-pub struct Arrival {
+pub struct RequestHead {
     pub at: Instant,
     pub parts: Parts,
     pub origin: RequestOrigin,
@@ -72,7 +72,7 @@ pub struct RequestQuery {
     pub pretty: Result<bool, Issue>,
 }
 
-impl Arrival {
+impl RequestHead {
     /// Reads a head. `formed` says what is wrong with it as a message; `keeps_trail`, whether an audit trail is kept.
     pub fn read(
         settings: &HttpSettings,
@@ -80,7 +80,7 @@ impl Arrival {
         origin: RequestOrigin,
         formed: Result<(), Issue>,
         keeps_trail: bool,
-    ) -> (Arrival, RequestQuery, RequestFacts) {
+    ) -> (RequestHead, RequestQuery, RequestFacts) {
         let at = Instant::now();
         let (path, method) = (parts.uri.path(), &parts.method);
         let gives_out_tokens = settings.tokens.as_ref().is_some_and(|tokens| tokens.are_given_out());
@@ -104,7 +104,7 @@ impl Arrival {
         }
         let client = proxy::logged(settings, &parts, origin.peer);
         let from = keeps_trail.then(|| account::from(&parts, client, wanted.x_road_id.as_ref()));
-        let arrival = Arrival {
+        let head = RequestHead {
             client,
             counted: sender::counted_for(settings, &parts, origin.peer),
             let_in: guard::check(settings, &parts),
@@ -114,11 +114,11 @@ impl Arrival {
             origin,
             parts,
         };
-        let time_left = if arrival.may_change() { NO_DEADLINE } else { settings.request_timeout };
+        let time_left = if head.may_change() { NO_DEADLINE } else { settings.request_timeout };
         let deadline = Deadline::now() + time_left;
         let known =
             RequestFacts { wanted, from, identity: None, named: NamedKeys::default(), met: None, form: None, deadline };
-        (arrival, query, known)
+        (head, query, known)
     }
 
     /// The base path that the request came by: the setting's, or one of X-Road.
