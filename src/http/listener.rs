@@ -26,7 +26,7 @@ use super::connection_slots::{ConnectionSlots, NoSlot};
 use super::frames::Frames;
 use super::load::count;
 use super::stream::{Protocol, open};
-use super::tls::{Secured, shake_hands};
+use super::tls::{TlsHandshake, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::UnreadAnswers;
 use super::write_timeout::{Reset, WriteTimeoutStream};
@@ -193,15 +193,15 @@ async fn serve_connection<S, R>(
     let Some(presented) = &settings.tls else {
         return speak(stream, None, peer, server, connection, phase, no_slot).await;
     };
-    let secured = select! {
-        secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
+    let handshake = select! {
+        handshake = timeout(settings.header_timeout, shake_hands(presented, stream)) => handshake,
         () = connection.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };
-    match secured {
+    match handshake {
         // On the heap, so that connections without TLS stay as small as they are.
-        Ok(Ok((secured, stream))) => {
-            Box::pin(speak(stream, Some(secured), peer, server, connection, phase, no_slot)).await;
+        Ok(Ok((handshake, stream))) => {
+            Box::pin(speak(stream, Some(handshake), peer, server, connection, phase, no_slot)).await;
         }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
@@ -211,7 +211,7 @@ async fn serve_connection<S, R>(
 /// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
     stream: S,
-    secured: Option<Secured>,
+    handshake: Option<TlsHandshake>,
     peer: Option<IpAddr>,
     server: Arc<HttpServer<R>>,
     connection: Arc<Connection>,
@@ -230,11 +230,11 @@ async fn speak<S, R>(
     let Ok(Ok((told, stream))) = opened else { return };
     let of_requests = Arc::clone(&connection);
     let of_refusals = Arc::clone(&server);
-    let certificate = secured.as_ref().and_then(|secured| secured.certificate.as_ref());
+    let certificate = handshake.as_ref().and_then(|handshake| handshake.certificate.as_ref());
     let is_certified = sender::is_certified(&server.settings.x_road, certificate);
     let answer = move |mut request: Request<Incoming>| {
         if is_certified {
-            request.extensions_mut().insert(sender::Certified);
+            request.extensions_mut().insert(sender::HasClientCertificate);
         }
         let busy = of_requests.begin();
         let connection = Some(Arc::clone(&of_requests));
@@ -248,7 +248,7 @@ async fn speak<S, R>(
             }
         }
     };
-    match secured.map_or(told, |secured| secured.protocol) {
+    match handshake.map_or(told, |handshake| handshake.protocol) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);

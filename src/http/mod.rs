@@ -2,20 +2,20 @@
 //!
 //! [`HttpServer::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
-pub mod account;
 mod address;
 mod admission;
 pub mod answer_form;
 mod answers;
+pub mod audit_record;
 mod body;
 mod caller;
 mod clients;
 pub mod condition;
 mod connection;
 mod connection_slots;
+mod forwarded_headers;
 mod frames;
 pub mod guard;
-mod handed_on;
 mod head_lines;
 mod header;
 mod heads;
@@ -84,7 +84,7 @@ pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
 use token::TokenAnswer;
 use trace::Traced;
-use unparsed::Reason;
+use unparsed::UnparsedReason;
 
 /// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
 const LARGE_FORM_BYTES: usize = 256 * 1024;
@@ -260,12 +260,12 @@ impl<R: Interactions> HttpServer<R> {
     }
 
     /// Answers what hyper reads no request of.
-    fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
+    fn refuse_unparsed(&self, reason: UnparsedReason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
-            Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
-            Reason::Body => message::too_long(self.settings.body_bytes_max),
-            Reason::Target => message::target_too_long(),
-            Reason::Headers => message::headers_too_long(),
+            UnparsedReason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            UnparsedReason::Body => message::too_long(self.settings.body_bytes_max),
+            UnparsedReason::Target => message::target_too_long(),
+            UnparsedReason::Headers => message::headers_too_long(),
         };
         self.refuse(issue, &AnswerForm::new(&Method::GET, &hyper::HeaderMap::new()), peer)
     }
@@ -408,7 +408,7 @@ impl<R: Interactions> HttpServer<R> {
                 if !head.may_change() {
                     self.reserve(&mut result, known.wanted.pretty, head);
                 }
-                if let Err(unwritten) = self.account_in_turn(head, known, &result).await {
+                if let Err(unwritten) = self.record_in_turn(head, known, &result).await {
                     result = Err(unwritten);
                 }
                 self.respond(head, &known.wanted, result).await
@@ -443,7 +443,7 @@ impl<R: Interactions> HttpServer<R> {
 
     /// Writes the event of a request down. That of a long query is written in turn, and its turn ends when the trail has caught up, so that the
     /// events of one client leave room for those of others.
-    async fn account_in_turn(
+    async fn record_in_turn(
         &self,
         head: &RequestHead,
         known: &mut RequestFacts,
@@ -452,7 +452,7 @@ impl<R: Interactions> HttpServer<R> {
         let bytes = head.query_bytes().max(known.form.as_ref().map_or(0, String::len));
         // Without a turn it is written all the same: it must not be lost.
         let turn = self.admission.enter_query(head.client_key(), bytes).await.ok().flatten();
-        self.account(head, known, result)?;
+        self.record(head, known, result)?;
         if turn.is_some() {
             tokio::task::yield_now().await;
             for _ in 0..TRAIL_LOOKS {
@@ -535,14 +535,14 @@ impl<R: Interactions> HttpServer<R> {
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn account(
+    fn record(
         &self,
         head: &RequestHead,
         known: &mut RequestFacts,
         result: &Result<Answer, Outcome>,
     ) -> Result<(), Outcome> {
         let Some(mut event) = self.event(head, known) else { return Ok(()) };
-        account::note_parameters(&mut event, &head.parts, known.form.take());
+        audit_record::note_parameters(&mut event, &head.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
         self.run.end(event, known.met.take(), result)
     }
@@ -558,7 +558,7 @@ impl<R: Interactions> HttpServer<R> {
                 let mut event = self.run.event(None)?;
                 let (base_path, path) = (head.base_path(&self.settings), head.parts.uri.path());
                 if let Some((kind, id)) = route::named(base_path, path) {
-                    account::note_path(&mut event, &kind, &id);
+                    audit_record::note_path(&mut event, &kind, &id);
                 }
                 event
             }
@@ -566,7 +566,7 @@ impl<R: Interactions> HttpServer<R> {
         event.from = from;
         event.trace = known.wanted.request_id.as_str().to_owned();
         if let Some(identity) = &known.identity {
-            account::name(&mut event, identity);
+            audit_record::name(&mut event, identity);
         }
         Some(event)
     }

@@ -9,7 +9,7 @@ use super::message::{length, too_long};
 use super::query::Pair;
 use super::request_head::RequestHead;
 use super::settings::HttpSettings;
-use super::{condition, handed_on, header, media, proxy, query, x_road};
+use super::{condition, forwarded_headers, header, media, proxy, query, x_road};
 use crate::interaction::context::{Actor, IfNoneExist};
 use crate::interaction::table::InteractionRow;
 use crate::interaction::{BodyContent, Prefer, RequestContext, Return};
@@ -62,8 +62,8 @@ pub fn context(
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
-    let handed_on = kept(
-        handed_on::read(settings, headers, x_road::is_by(parts), row.asks_registry, wanted.x_road_id.as_ref()),
+    let forwarded = kept(
+        forwarded_headers::read(settings, headers, x_road::is_by(parts), row.asks_registry, wanted.x_road_id.as_ref()),
         &mut issues,
     );
     if !issues.is_empty() {
@@ -72,7 +72,7 @@ pub fn context(
     // Only a version keeps who made it.
     let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
     let x_road_id =
-        handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| Some(handed_on.x_road.id.as_ref()?.text()));
+        forwarded.as_ref().filter(|_| keeps).and_then(|forwarded| Some(forwarded.x_road.id.as_ref()?.text()));
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(RequestContext {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
@@ -88,7 +88,7 @@ pub fn context(
         who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,
         client: head.counted.map(|counted| counted.client),
-        handed_on,
+        forwarded,
         held: None,
         met: None,
         names_identifier: false,

@@ -15,7 +15,7 @@ use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::settings::HttpSettings;
 use super::x_road::{self, PathTarget, XRoadFault};
-use super::{account, guard, proxy, sender};
+use super::{audit_record, guard, proxy, sender};
 use crate::interaction::context::{From, NamedCollector, NamedKeys};
 use crate::interaction::{ClientKey, Identity};
 use fhir::outcome::{Hcert, Issue};
@@ -103,7 +103,7 @@ impl RequestHead {
             query.pairs = Err(issue);
         }
         let client = proxy::logged(settings, &parts, origin.peer);
-        let from = keeps_trail.then(|| account::from(&parts, client, wanted.x_road_id.as_ref()));
+        let from = keeps_trail.then(|| audit_record::from(&parts, client, wanted.x_road_id.as_ref()));
         let head = RequestHead {
             client,
             counted: sender::counted_for(settings, &parts, origin.peer),

@@ -50,7 +50,7 @@ fn clients(settings: &TlsSettings) -> Option<ClientCertificatePolicy> {
 
 /// What a handshake settled.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Secured {
+pub(super) struct TlsHandshake {
     /// The one ALPN chose, else HTTP/1.1.
     pub protocol: Protocol,
     /// SHA-256 of the certificate that the client showed, if it showed one.
@@ -61,7 +61,7 @@ pub(super) struct Secured {
 ///
 /// # Errors
 /// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
-pub(super) async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Secured, TlsStream<S>)>
+pub(super) async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(TlsHandshake, TlsStream<S>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -73,7 +73,7 @@ where
     };
     let shown = connection.peer_certificates().and_then(|chain| chain.first());
     let certificate = shown.and_then(|own| digest(&SHA256, own).as_ref().try_into().ok());
-    Ok((Secured { protocol, certificate }, stream))
+    Ok((TlsHandshake { protocol, certificate }, stream))
 }
 
 /// Reads certificate and key again whenever they change or `asked` comes, and tells in the log what is wrong with them. Never ready.

@@ -16,7 +16,7 @@ use super::clients::ClientRequest;
 use super::load::count;
 use super::request_head::{RequestFacts, RequestHead, RequestQuery};
 use super::route::{self, Route};
-use super::{HttpServer, Interactions, account, body, caller, media, message, query, request};
+use super::{HttpServer, Interactions, audit_record, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
 use crate::interaction::{Answer, BodyContent, ClientKey, Interaction, RequestContext, RequestPermit};
@@ -130,7 +130,7 @@ impl<R: Interactions> HttpServer<R> {
         let mut context = request::context(&self.settings, head, &known.wanted, parameters, interaction.row)?;
         caller::name(&mut context, known.identity.clone());
         if let Some(from) = &known.from {
-            account::keep(&mut context, from);
+            audit_record::keep(&mut context, from);
             context.met = Some(known.met.get_or_insert_default().clone());
             context.names_identifier = !known.named.identifiers.is_empty();
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::address::without_slash;
 use super::answer_form::AnswerForm;
-use super::handed_on::{CLIENT, ID};
+use super::forwarded_headers::{CLIENT, ID};
 use super::header;
 use super::query::decode;
 use super::request_id::{REQUEST_ID, uuid};

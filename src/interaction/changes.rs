@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::account::name_subject;
+use super::audit_record::name_subject;
 use crate::audit::{
     self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, SET_BACK, ToldEvents,
 };

@@ -6,10 +6,10 @@ pub mod capabilities;
 pub mod context;
 pub mod limits;
 
-pub mod account;
 mod answer;
 pub mod asked;
 mod audit_event;
+pub mod audit_record;
 mod author;
 pub mod changes;
 mod client;
@@ -49,7 +49,7 @@ mod validate_code;
 pub use answer::{Answer, Instead, ShownVersions};
 pub use client::{ClientKey, counted};
 pub use context::{
-    EntityTag, HandedOn, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
+    EntityTag, ForwardedHeaders, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
     XRoadHeaders,
 };
 pub use lists::{ListLine, Lists};

@@ -1,8 +1,8 @@
-//! `/Patient`: what the registry tells of patients, handed on as it is. Specification 5; Contract 6.2.
+//! `/Patient`: what the registry tells of patients, forwarded as it is. Specification 5; Contract 6.2.
 
 use std::borrow::Cow;
 
-use super::account::patients;
+use super::audit_record::patients;
 use super::context::{RequestContext, Subset};
 use super::page::outcome_address;
 use super::read::reduced;

@@ -37,7 +37,7 @@ pub struct Caller {
     /// `{base_url}` as the caller sees it, for links of an answer that goes to the caller.
     pub base_url: Arc<str>,
     pub purpose: LookupPurpose,
-    /// The caller's `Authorization`, handed on when the registry is asked in the caller's name.
+    /// The caller's `Authorization`, forwarded when the registry is asked in the caller's name.
     pub authorization: Option<String>,
     pub x_road: XRoadHeaders,
     /// `x-hcert-fault`, where it counts: in developer mode. Contract 6.4.
@@ -56,7 +56,7 @@ pub enum LookupPurpose {
     Write,
 }
 
-/// Headers of the X-Road message, handed on as they came. They grant nothing. Contract 1.4.
+/// Headers of the X-Road message, forwarded as they came. They grant nothing. Contract 1.4.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XRoadHeaders {
     /// `x-road-client`
@@ -80,7 +80,7 @@ impl HeaderText {
         HeaderText(received.into())
     }
 
-    /// The bytes as they were received, to be handed on.
+    /// The bytes as they were received, to be forwarded.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! Headers that are handed on to the patient registry. Contract 1.4, 6.4.
+//! Headers that are forwarded to the patient registry. Contract 1.4, 6.4.
 
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::header;
 use super::settings::HttpSettings;
-use crate::interaction::{HandedOn, HeaderText, XRoadHeaders};
+use crate::interaction::{ForwardedHeaders, HeaderText, XRoadHeaders};
 use fhir::outcome::{Hcert, Issue};
 
 pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
@@ -27,7 +27,7 @@ pub(super) fn read(
     by_x_road: bool,
     asks_registry: bool,
     x_road_id: Option<&HeaderValue>,
-) -> Result<Option<Box<HandedOn>>, Issue> {
+) -> Result<Option<Box<ForwardedHeaders>>, Issue> {
     let is_blank = |value: &HeaderValue| value.as_bytes().trim_ascii().is_empty();
     let is_missing = |name: &&String| headers.get(name.as_str()).is_none_or(is_blank);
     if by_x_road && let Some(missing) = settings.x_road.required_headers.iter().find(is_missing) {
@@ -55,7 +55,7 @@ pub(super) fn read(
     let authorization =
         headers.get(AUTHORIZATION).filter(|_| asks_registry).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let only_looks = headers.get(PURPOSE).is_some_and(|value| value == "look");
-    Ok(Some(Box::new(HandedOn { x_road, authorization, fault, only_looks })))
+    Ok(Some(Box::new(ForwardedHeaders { x_road, authorization, fault, only_looks })))
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Result<Option<HeaderText>, Issue> {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    fn read_of(pairs: &[(&'static str, &[u8])], listen: &str) -> Result<Option<Box<HandedOn>>, Issue> {
+    fn read_of(pairs: &[(&'static str, &[u8])], listen: &str) -> Result<Option<Box<ForwardedHeaders>>, Issue> {
         let address: SocketAddr = listen.parse().unwrap();
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
-use super::handed_on::{CLIENT, ISSUE, USERID};
+use super::forwarded_headers::{CLIENT, ISSUE, USERID};
 use super::header::{self, IF_NONE_EXIST};
-use super::sender::Dropped;
+use super::sender::DroppedHeaders;
 use crate::interaction::Instance;
 use crate::interaction::context::{AuditAction, AuditEvent, From, HeaderText, Identity, Method, RequestContext};
 
@@ -21,7 +21,7 @@ pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValu
     let mut from = From {
         ip: client.map(|client| client.to_string()),
         x_road_id: claimed(x_road_id),
-        x_road_dropped: parts.extensions.get::<Dropped>().map(|dropped| dropped.0.clone()),
+        x_road_dropped: parts.extensions.get::<DroppedHeaders>().map(|dropped| dropped.0.clone()),
         ..From::default()
     };
     if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
