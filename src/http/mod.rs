@@ -65,7 +65,7 @@ use tokio::runtime::Handle;
 use crate::access::Tokens;
 use crate::config::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX};
 use crate::interaction::context::{AuditAction, AuditEvent, NamedCollector, NamedKeys};
-use crate::interaction::{Answer, Instead, Interaction, Pool, RequestContext, Service};
+use crate::interaction::{Answer, BrokenAnswer, Interaction, Pool, RequestContext, Service};
 use crate::tls::TlsStatus;
 use admission::Admission;
 use answer_form::AnswerForm;
@@ -502,7 +502,7 @@ impl<R: Interactions> HttpServer<R> {
         result: Result<Answer, Outcome>,
     ) -> Response<Full<Bytes>> {
         match result {
-            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
+            Ok(Answer { broken: Some(broken), .. }) => respond::broken(broken),
             Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
                 Box::pin(self.respond_at_length(answer, wanted)).await
             }
@@ -616,7 +616,7 @@ async fn call<R: Interactions>(
         tokio::task::yield_now().await;
     }
     match response.extensions().get() {
-        Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),
+        Some(BrokenAnswer::HangUp) => Err(io::Error::other("a fault ends the connection")),
         _ => Ok(response),
     }
 }

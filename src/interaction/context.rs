@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::client::ClientKey;
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 pub use crate::access::Identity;
 pub use crate::audit::{AuditAction, AuditEvent, From, Method, NamedCollector, NamedKeys};
 use crate::registry::{Caller, LookupPurpose};
@@ -43,7 +43,7 @@ pub struct RequestContext {
     /// What is forwarded to the registry; most requests have none of it.
     pub forwarded: Option<Box<ForwardedHeaders>>,
     /// What they may do; known once the request was admitted.
-    pub held: Option<Arc<CallerGrants>>,
+    pub grants: Option<Arc<CallerGrants>>,
     /// Takes whom the interaction names beyond its path and parameters; nothing where no audit trail is kept.
     pub met: Option<NamedCollector>,
     /// The parameters name somebody, or a certificate, by an identifier.

@@ -61,7 +61,7 @@ fn shown(history: &HistoryParameters, address: &str, page: HistoryPage) -> Bundl
 
 /// Certificates that are not the caller's to see; nothing where all are.
 fn hidden(context: &RequestContext) -> Option<HiddenCertificates> {
-    Some(context.held.as_ref()?.rights.hidden(May::History)).filter(|hidden| !hidden.is_none())
+    Some(context.grants.as_ref()?.rights.hidden(May::History)).filter(|hidden| !hidden.is_none())
 }
 
 fn question(id: Option<Id>, history: &HistoryParameters, context: &RequestContext) -> HistoryQuery {

@@ -20,7 +20,7 @@ mod definition_search;
 mod delete;
 mod expand;
 mod fixed;
-mod held;
+mod grants;
 mod history;
 mod lists;
 mod lookup;
@@ -46,7 +46,7 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-pub use answer::{Answer, Instead, ShownVersions};
+pub use answer::{Answer, BrokenAnswer, ShownVersions};
 pub use client::{ClientKey, counted};
 pub use context::{
     EntityTag, ForwardedHeaders, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,

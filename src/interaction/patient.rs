@@ -9,7 +9,7 @@ use super::read::reduced;
 use super::search_type::AUDIT_COUNTED_MAX;
 use super::service::Service;
 use super::subject::silent;
-use super::{Answer, Instead, ShownVersions};
+use super::{Answer, BrokenAnswer, ShownVersions};
 use crate::registry::embedded::KNOWN;
 use crate::registry::{Ask, LookupFailure, Misbehaviour, RegistryAnswer, RegistryFinding};
 use certificate::Version;
@@ -43,10 +43,10 @@ impl Service {
         let told = match self.registry.answer(&ask, &caller).await {
             Ok(RegistryAnswer::Told(told)) => told,
             Ok(RegistryAnswer::Misbehaves(Misbehaviour::HangUp)) => {
-                return Ok(Answer { status: 200, instead: Some(Instead::HangUp), ..Answer::default() });
+                return Ok(Answer { status: 200, broken: Some(BrokenAnswer::HangUp), ..Answer::default() });
             }
             Ok(RegistryAnswer::Misbehaves(Misbehaviour::Garbage)) => {
-                return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
+                return Ok(Answer { status: 200, broken: Some(BrokenAnswer::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there, which is no answer to a search. Decision 130.
             Err(failed) if is_bare_not_found(&failed) => {

@@ -1,7 +1,7 @@
 //! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
 
 use super::context::{RequestContext, Subset};
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, ShownVersions};
@@ -16,9 +16,9 @@ use fhir::subset;
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
     pub(super) fn read(&self, context: &RequestContext, instance: &Instance) -> Result<Answer, Outcome> {
-        let stored = match context.held.as_deref() {
+        let stored = match context.grants.as_deref() {
             None => self.current(instance)?,
-            Some(held) => return self.read_within(context, held, instance),
+            Some(grants) => return self.read_within(context, grants, instance),
         };
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
@@ -30,17 +30,17 @@ impl Service {
     fn read_within(
         &self,
         context: &RequestContext,
-        held: &CallerGrants,
+        grants: &CallerGrants,
         instance: &Instance,
     ) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let found = self.engine.read(id, None, |entry| {
-            if held.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open {
+            if grants.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open {
                 return Ok((entry.stored()?, Some(CertificateView::Full)));
             }
             let (stored, row) = entry.stored_with_row()?;
-            Ok((stored, row.and_then(|row| held.visible(May::Read, id, &row))))
+            Ok((stored, row.and_then(|row| grants.visible(May::Read, id, &row))))
         });
         let (stored, view) = found.map_err(unreadable)?.ok_or_else(missing)?;
         if stored.state == State::Deleted {
@@ -56,8 +56,8 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
-        if let Some(held) = context.held.as_deref() {
-            return self.vread_within(context, held, instance, version);
+        if let Some(grants) = context.grants.as_deref() {
+            return self.vread_within(context, grants, instance, version);
         }
         let found = match (instance.known(), version) {
             (Some(id), Some(version)) => {
@@ -81,7 +81,7 @@ impl Service {
     fn vread_within(
         &self,
         context: &RequestContext,
-        held: &CallerGrants,
+        grants: &CallerGrants,
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
@@ -94,8 +94,8 @@ impl Service {
             Ok((newest.standing()?, version.transpose()?.flatten()))
         });
         let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
-        let now = standing.row.as_ref().and_then(|row| held.visible(May::Read, id, row)).ok_or_else(hidden)?;
-        if standing.state == State::Deleted && !held.rights.is_bound_by_consent_only(May::Read) {
+        let now = standing.row.as_ref().and_then(|row| grants.visible(May::Read, id, row)).ok_or_else(hidden)?;
+        if standing.state == State::Deleted && !grants.rights.is_bound_by_consent_only(May::Read) {
             return Err(hidden());
         }
         let Some((stored, row)) = found else { return Err(no_version(instance, version)) };
@@ -105,11 +105,11 @@ impl Service {
         // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
         let then = match (row, standing.row) {
             (_, None) => None,
-            (row, Some(current)) => held.visible(May::Read, id, &current).and(row),
+            (row, Some(current)) => grants.visible(May::Read, id, &current).and(row),
         };
-        let then = then.and_then(|row| match held.rights.is_bound_by_consent_only(May::Read) {
+        let then = then.and_then(|row| match grants.rights.is_bound_by_consent_only(May::Read) {
             true => Some(CertificateView::Full),
-            false => held.visible(May::Read, id, &row),
+            false => grants.visible(May::Read, id, &row),
         });
         self.shown(context, stored, then.ok_or_else(hidden)?.min(now))
     }

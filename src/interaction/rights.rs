@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Interaction;
 use super::context::RequestContext;
-use super::held::{CallerGrants, also};
+use super::grants::{CallerGrants, also};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
 use crate::access::rights::{May, Own};
@@ -22,14 +22,14 @@ impl RequestContext {
     pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
         match also(may) {
             Some(also) => self.rows_of_both(may, also),
-            None => Some(Arc::new(self.held.as_ref()?.scope(may).filter())),
+            None => Some(Arc::new(self.grants.as_ref()?.scope(may).filter())),
         }
     }
 
     /// The rows that both reach.
     pub(super) fn rows_of_both(&self, one: May, other: May) -> Option<Arc<Filter>> {
-        let held = self.held.as_ref()?;
-        Some(Arc::new(held.scope(one).narrow(held.scope(other).filter(), None)))
+        let grants = self.grants.as_ref()?;
+        Some(Arc::new(grants.scope(one).narrow(grants.scope(other).filter(), None)))
     }
 
     /// A certificate as it is sent, for which rows of a permission hold as well as for what is stored.
@@ -37,8 +37,8 @@ impl RequestContext {
     /// # Errors
     /// 403 for one that would lie outside of the caller's rights.
     pub(super) fn check_sent(&self, may: May, row: &Row) -> Result<(), Outcome> {
-        match &self.held {
-            Some(held) if !held.rights.may_lead_to(may, &held.own, row) => Err(outside("Composition")),
+        match &self.grants {
+            Some(grants) if !grants.rights.may_lead_to(may, &grants.own, row) => Err(outside("Composition")),
             _ => Ok(()),
         }
     }
@@ -46,8 +46,8 @@ impl RequestContext {
     /// # Errors
     /// 403 for a certificate outside of the caller's rights.
     pub(super) fn check_standing(&self, may: May, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
-        let Some(held) = &self.held else { return Ok(()) };
-        let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
+        let Some(grants) = &self.grants else { return Ok(()) };
+        let visible = standing.row.as_ref().and_then(|row| grants.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
     }
 }
@@ -88,24 +88,24 @@ impl Service {
     pub(super) async fn admit(&self, interaction: &Interaction, context: &mut RequestContext) -> Result<(), Outcome> {
         let Some(identity) = &context.identity else { return Ok(()) };
         let rights = self.policy.permissions.rights(identity.clone());
-        let mut held = CallerGrants { rights, own: Own::default() };
+        let mut grants = CallerGrants { rights, own: Own::default() };
         if let Some(may) = interaction.row.permission {
-            if !held.rights.may(may) {
+            if !grants.rights.may(may) {
                 return Err(not_permitted(may));
             }
             // A search is judged by what it names first.
             if may != May::Count {
-                self.know_own_patient(context, &mut held, may).await?;
+                self.know_own_patient(context, &mut grants, may).await?;
             }
             if may == May::PatientRead
-                && !held.rights.reaches_all_patients()
+                && !grants.rights.reaches_all_patients()
                 && let Some(id) = interaction.id.as_ref().map(ToString::to_string)
-                && !held.own.ids.contains(&id)
+                && !grants.own.ids.contains(&id)
             {
                 return Err(outside(format!("Patient/{id}")));
             }
         }
-        context.held = Some(Arc::new(held));
+        context.grants = Some(Arc::new(grants));
         Ok(())
     }
 
@@ -113,13 +113,13 @@ impl Service {
     pub(super) async fn know_own_patient(
         &self,
         context: &RequestContext,
-        held: &mut CallerGrants,
+        grants: &mut CallerGrants,
         may: May,
     ) -> Result<(), Outcome> {
-        if ![Some(may), also(may)].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
+        if ![Some(may), also(may)].into_iter().flatten().any(|may| grants.rights.asks_for_own_patient(may)) {
             return Ok(());
         }
-        let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
+        let Some(code) = grants.rights.identity().patient.clone() else { return Ok(()) };
         let caller = context.caller(LookupPurpose::Look);
         let found = match Box::pin(self.registry.by_identifier(None, &code, &caller)).await {
             Err(failed) if failed.is_nobody() => Vec::new(),
@@ -141,7 +141,7 @@ impl Service {
             own.ids.extend(linked);
         }
         own.ids.extend(ids);
-        held.own = own;
+        grants.own = own;
         Ok(())
     }
 
@@ -150,10 +150,10 @@ impl Service {
     /// # Errors
     /// 403. An id never assigned is nobody's business here.
     pub(super) fn check_rows(&self, context: &RequestContext, may: May, id: Id) -> Result<(), Outcome> {
-        let Some(held) = &context.held else { return Ok(()) };
+        let Some(grants) = &context.grants else { return Ok(()) };
         let standing = self.engine.read(id, None, |entry| {
             // Where consent alone binds, it is asked first: it costs less.
-            match held.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
+            match grants.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
                 true => Ok(None),
                 false => entry.standing().map(Some),
             }

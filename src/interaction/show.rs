@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::{RequestContext, Subset};
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 use super::read::reduced;
 use super::service::{Service, unreadable};
 use crate::access::rights::{CertificateView, May, Scope};
@@ -22,7 +22,7 @@ pub(super) struct Shower {
     names: Names,
     terminology: Arc<Terminology>,
     /// None: the view of everything is the same.
-    held: Option<Arc<CallerGrants>>,
+    grants: Option<Arc<CallerGrants>>,
     /// Where all are shown in one way.
     only: Option<CertificateView>,
     /// What state and category decide, where they alone do.
@@ -35,21 +35,21 @@ impl Service {
             engine: self.engine.clone(),
             names: self.settings.names.clone(),
             terminology: self.terminology(),
-            held: None,
+            grants: None,
             only: None,
             by_class: None,
         }
     }
 
     /// For the hits of a search; nothing where they are shown as they are stored.
-    pub(super) fn shower_of(&self, held: &Arc<CallerGrants>, may: May) -> Option<Shower> {
-        let scope = held.scope(may);
+    pub(super) fn shower_of(&self, grants: &Arc<CallerGrants>, may: May) -> Option<Shower> {
+        let scope = grants.scope(may);
         let only = scope.only_view();
         if only == Some(CertificateView::Full) {
             return None;
         }
         let by_class = Some(scope).filter(Scope::is_of_classes);
-        Some(Shower { held: Some(held.clone()), only, by_class, ..self.shower() })
+        Some(Shower { grants: Some(grants.clone()), only, by_class, ..self.shower() })
     }
 }
 
@@ -61,10 +61,10 @@ impl Service {
         may: May,
         id: Id,
     ) -> Result<Option<Box<Shower>>, Outcome> {
-        let Some(held) = &context.held else { return Ok(None) };
-        let Some(shower) = self.shower_of(held, may) else { return Ok(None) };
+        let Some(grants) = &context.grants else { return Ok(None) };
+        let Some(shower) = self.shower_of(grants, may) else { return Ok(None) };
         let standing = self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?;
-        let view = standing.and_then(|standing| held.visible(may, id, standing.row.as_ref()?));
+        let view = standing.and_then(|standing| grants.visible(may, id, standing.row.as_ref()?));
         Ok((view != Some(CertificateView::Full)).then(|| Box::new(shower)))
     }
 }
@@ -93,17 +93,17 @@ impl Shower {
     }
 
     fn view(&self, hit: Hit, class: Option<Class>) -> Result<CertificateView, StoreError> {
-        Ok(match (self.only, &self.held) {
+        Ok(match (self.only, &self.grants) {
             (Some(view), _) => view,
             (None, Some(_)) if let (Some(scope), Some(class)) = (&self.by_class, class) => {
                 let row =
                     Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms: vec![] };
                 scope.view(hit.id, &row).unwrap_or(CertificateView::Employer)
             }
-            (None, Some(held)) => {
+            (None, Some(grants)) => {
                 let row = self.engine.read(hit.id, Some(hit.version), |entry| entry.row())?.flatten();
                 // What was a hit a moment ago and is none now is shown as little as can be.
-                row.and_then(|row| held.visible(May::Read, hit.id, &row)).unwrap_or(CertificateView::Employer)
+                row.and_then(|row| grants.visible(May::Read, hit.id, &row)).unwrap_or(CertificateView::Employer)
             }
             (None, None) => CertificateView::Full,
         })

@@ -192,7 +192,7 @@ impl Service {
             };
             let (brings, row) = (certificate.brings, certificate.row);
             let may = if stored.is_some() { May::Update } else { May::Create };
-            if context.held.as_ref().is_some_and(|held| held.rights.may(may))
+            if context.grants.as_ref().is_some_and(|grants| grants.rights.may(may))
                 && let Err(outside) = context.check_sent(may, &row)
             {
                 all.take_further(Problems::from(outside.issues().to_vec()));
