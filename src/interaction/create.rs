@@ -43,8 +43,8 @@ impl Service {
             Return::Representation => {
                 let resource = self.representation(&written, shown)?;
                 // One that was there already is shown as a read shows it.
-                match self.employers_shower(context, May::Read, written.id)?.filter(|_| !written.changed) {
-                    Some(shower) => shower.of_change(&written, resource)?,
+                match self.employer_renderer(context, May::Read, written.id)?.filter(|_| !written.changed) {
+                    Some(renderer) => renderer.of_change(&written, resource)?,
                     None => resource,
                 }
             }

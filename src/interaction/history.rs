@@ -55,7 +55,7 @@ fn shown(history: &HistoryParameters, address: &str, page: HistoryPage) -> Bundl
         links: history.links(address, total),
         hits,
         warning: None,
-        shower: None,
+        renderer: None,
     }
 }
 

@@ -33,7 +33,7 @@ impl Service {
                 return Err(deleted(stored.id));
             }
             self.check_rows(context, may, stored.id)?;
-            let shower = self.employers_shower(context, may, stored.id)?;
+            let renderer = self.employer_renderer(context, may, stored.id)?;
             let reason = reason(body)?;
             let names = &self.settings.names;
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
@@ -56,8 +56,8 @@ impl Service {
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
             if let Some(written) = self.write(context, write).await? {
                 let mut resource = self.representation(&written, shown)?;
-                if let Some(shower) = shower {
-                    resource = shower.of_change(&written, resource)?;
+                if let Some(renderer) = renderer {
+                    resource = renderer.of_change(&written, resource)?;
                 }
                 return Ok(update::changed(context, &written, resource));
             }

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::context::{RequestContext, Subset};
 use super::read::{reduced, write_reduced};
+use super::render::CertificateRenderer;
 use super::service::{Service, unreadable};
-use super::show::Shower;
 use super::turns::RequestPermit;
 use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
@@ -30,7 +30,7 @@ pub(super) struct BundlePage {
     /// An OperationOutcome behind the hits. Contract 4.6, 4.9.
     pub warning: Option<Vec<u8>>,
     /// Where not everything is shown as it is stored.
-    pub shower: Option<Shower>,
+    pub renderer: Option<CertificateRenderer>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Service {
             base_url: (page.kind == PageKind::History || self.settings.full_url_absolute)
                 .then(|| context.base_url.clone()),
             subset: context.subset.clone(),
-            shower: page.shower.take(),
+            renderer: page.renderer.take(),
         };
         if let Some(versions) = self.engine.versions(&page.hits, form.small_bytes()).map_err(unreadable)? {
             let bytes = versions.iter().map(|version| form.bytes(version)).sum();
@@ -122,13 +122,13 @@ pub(super) fn outcome_address() -> String {
 struct EntryForm {
     base_url: Option<Arc<str>>,
     subset: Subset,
-    shower: Option<Shower>,
+    renderer: Option<CertificateRenderer>,
 }
 
 impl EntryForm {
     /// Bytes of certificates up to which they are written at once.
     fn small_bytes(&self) -> usize {
-        let reads_through = self.shower.is_some() || self.subset != Subset::All;
+        let reads_through = self.renderer.is_some() || self.subset != Subset::All;
         if reads_through { READ_THROUGH_BYTES } else { LARGE_ANSWER_BYTES }
     }
 
@@ -140,8 +140,8 @@ impl EntryForm {
 
     fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &Packed) -> Result<(), StoreError> {
         let about = EntryResource { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
-        let resource = |out: &mut Vec<u8>| match &self.shower {
-            Some(shower) => shower.write(version, &self.subset, out),
+        let resource = |out: &mut Vec<u8>| match &self.renderer {
+            Some(renderer) => renderer.write(version, &self.subset, out),
             None => write_reduced(version, &self.subset, out),
         };
         if kind == PageKind::Search {

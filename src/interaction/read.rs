@@ -126,7 +126,7 @@ impl Service {
         }
         let resource = match view {
             CertificateView::Full => stored.resource,
-            CertificateView::Employer => self.shower().employer(&stored).map_err(unreadable)?,
+            CertificateView::Employer => self.renderer().employer(&stored).map_err(unreadable)?,
         };
         Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, shown, ..Answer::default() })
     }

@@ -40,14 +40,14 @@ impl Service {
         let grants = self.grants_for(context, &search).await?;
         let IdentifiedPatients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
-        let mut shower = None;
+        let mut renderer = None;
         if let Some((grants, may)) = &grants {
             let without_advice = match search.query_without_advice(&found) {
                 Some(query) => Some(self.with_linked(context, query).await.0.filter),
                 None => None,
             };
             query.filter = grants.scope(*may).narrow(query.filter, without_advice);
-            shower = self.shower_of(grants, *may);
+            renderer = self.renderer_of(grants, *may);
         }
         let page = self.found_and_counted(context, query).await?;
         let links = search.links(&settings, &found, page.total)?;
@@ -59,7 +59,7 @@ impl Service {
         let is_warned = !warnings.is_empty() || !told.is_empty();
         let warning = is_warned.then(|| self.warning_and(context, warnings, told));
         let shown =
-            page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, shower };
+            page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, renderer };
         self.bundle(context, shown).await
     }
 

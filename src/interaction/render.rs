@@ -16,8 +16,8 @@ use engine::{AcknowledgedChange, Engine, Packed, StoreError, StoredVersion};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 
-/// Makes certificates what a caller is shown, on whichever thread.
-pub(super) struct Shower {
+/// Renders certificates as a caller may see them, on any thread.
+pub(super) struct CertificateRenderer {
     engine: Arc<Engine>,
     names: Names,
     terminology: Arc<Terminology>,
@@ -30,8 +30,8 @@ pub(super) struct Shower {
 }
 
 impl Service {
-    pub(super) fn shower(&self) -> Shower {
-        Shower {
+    pub(super) fn renderer(&self) -> CertificateRenderer {
+        CertificateRenderer {
             engine: self.engine.clone(),
             names: self.settings.names.clone(),
             terminology: self.terminology(),
@@ -42,34 +42,34 @@ impl Service {
     }
 
     /// For the hits of a search; nothing where they are shown as they are stored.
-    pub(super) fn shower_of(&self, grants: &Arc<CallerGrants>, may: May) -> Option<Shower> {
+    pub(super) fn renderer_of(&self, grants: &Arc<CallerGrants>, may: May) -> Option<CertificateRenderer> {
         let scope = grants.scope(may);
         let only = scope.only_view();
         if only == Some(CertificateView::Full) {
             return None;
         }
         let by_class = Some(scope).filter(Scope::is_of_classes);
-        Some(Shower { grants: Some(grants.clone()), only, by_class, ..self.shower() })
+        Some(CertificateRenderer { grants: Some(grants.clone()), only, by_class, ..self.renderer() })
     }
 }
 
 impl Service {
     /// For the answer to a change of a certificate of which the permission for the change shows an employer's view.
-    pub(super) fn employers_shower(
+    pub(super) fn employer_renderer(
         &self,
         context: &RequestContext,
         may: May,
         id: Id,
-    ) -> Result<Option<Box<Shower>>, Outcome> {
+    ) -> Result<Option<Box<CertificateRenderer>>, Outcome> {
         let Some(grants) = &context.grants else { return Ok(None) };
-        let Some(shower) = self.shower_of(grants, may) else { return Ok(None) };
+        let Some(renderer) = self.renderer_of(grants, may) else { return Ok(None) };
         let standing = self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?;
         let view = standing.and_then(|standing| grants.visible(may, id, standing.row.as_ref()?));
-        Ok((view != Some(CertificateView::Full)).then(|| Box::new(shower)))
+        Ok((view != Some(CertificateView::Full)).then(|| Box::new(renderer)))
     }
 }
 
-impl Shower {
+impl CertificateRenderer {
     /// Appends a version as the caller is shown it.
     ///
     /// # Errors
