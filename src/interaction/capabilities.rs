@@ -4,7 +4,7 @@
 
 use super::policy::TokenPolicy;
 use super::table::{INTERACTIONS, OperationSource, StatementEntry};
-use super::{DefinitionKind, asked, audit_event, definition_search};
+use super::{DefinitionKind, audit_event, definition_search, operation_parameters};
 use certificate::Names;
 use certificate::Profile;
 use certificate::search::paging::Counts;
@@ -100,7 +100,7 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
     // In the order of ids, which no setting changes.
     let mut systems = terminology.lists("CodeSystem");
     systems.sort_by(|one, other| one.id.cmp(&other.id));
-    let parameters = asked::EXPAND.iter().map(|known| Json::object([("name", text(known.name))]));
+    let parameters = operation_parameters::EXPAND.iter().map(|known| Json::object([("name", text(known.name))]));
     let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
     Json::object([
         ("resourceType", text("TerminologyCapabilities")),

@@ -40,26 +40,26 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         event.change = Some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
     }
-    let followed = log.catch_up(&ChangesOf { engine, tells_imports: true })?;
+    let followed = log.catch_up(&StoreEvents { engine, tells_imports: true })?;
     Ok(followed + u64::from(set_back))
 }
 
 /// Makes the trail follow an engine, which it does not keep open.
 pub fn follow(engine: &Arc<Engine>, log: &AuditTrail) {
-    log.follow_from_now_on(Arc::new(ChangesOfOpen(Arc::downgrade(engine))));
+    log.follow_from_now_on(Arc::new(OpenStoreEvents(Arc::downgrade(engine))));
 }
 
 /// What a store tells the trail.
-struct ChangesOf<'e> {
+struct StoreEvents<'e> {
     engine: &'e Engine,
     /// An import is one event as a whole, which its command writes. One that was cut off left none.
     tells_imports: bool,
 }
 
-/// As [`ChangesOf`], while an engine is open; nothing after that.
-struct ChangesOfOpen(Weak<Engine>);
+/// As [`StoreEvents`], while an engine is open; nothing after that.
+struct OpenStoreEvents(Weak<Engine>);
 
-impl EventSource for ChangesOf<'_> {
+impl EventSource for StoreEvents<'_> {
     fn last_change(&self) -> Seq {
         self.engine.seq()
     }
@@ -87,14 +87,14 @@ impl EventSource for ChangesOf<'_> {
     }
 }
 
-impl EventSource for ChangesOfOpen {
+impl EventSource for OpenStoreEvents {
     fn last_change(&self) -> Seq {
         self.0.upgrade().map_or(Seq(0), |engine| engine.seq())
     }
 
     fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
         let Some(engine) = self.0.upgrade() else { return Ok(None) };
-        match (ChangesOf { engine: &engine, tells_imports: false }).events_after(place) {
+        match (StoreEvents { engine: &engine, tells_imports: false }).events_after(place) {
             // A change that was stored while the service stopped is told at the next start.
             Err(_) if engine.health().store == StoreHealth::Closed => Ok(None),
             told => told,

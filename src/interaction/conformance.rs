@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::context::{RequestContext, Subset};
 use super::definition_search::{DefinitionLooks, PARAMETERS};
-use super::fixed::Fixed;
+use super::fixed::FixedDefinition;
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
@@ -93,7 +93,7 @@ impl Service {
 
     fn definitions<'f>(&'f self, kind: DefinitionKind, terminology: &'f Terminology) -> Vec<ConformanceResource<'f>> {
         let fixed = self.fixed().iter().filter(|fixed| fixed.kind == kind);
-        let fixed = fixed.map(|Fixed { id, url, text, .. }| ConformanceResource { id, url, text });
+        let fixed = fixed.map(|FixedDefinition { id, url, text, .. }| ConformanceResource { id, url, text });
         let lists = terminology.lists(kind.name()).into_iter();
         fixed.chain(lists.map(|ListHeader { id, url, text, .. }| ConformanceResource { id, url, text })).collect()
     }

@@ -1,19 +1,19 @@
 //! `$get-consent` and `$set-consent`: GET or POST, and POST, of /Composition/{id}/…. Contract 7.6.
 
-pub mod said;
+pub mod body;
 
 use uuid::Uuid;
 
-use super::asked::{OperationParameters, parameters, told};
 use super::context::RequestContext;
+use super::operation_parameters::{OperationParameters, parameters, told};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
 use crate::access::rights::May;
+use body::{ConsentBody, DOCTOR, REPRESENTATIVE};
 use certificate::{Consent, Id, Openness, State};
 use engine::{RowStanding, Write};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome, Severity};
-use said::{ConsentBody, DOCTOR, REPRESENTATIVE, said};
 
 impl Service {
     pub(super) fn get_consent(
@@ -39,7 +39,7 @@ impl Service {
     ) -> Result<Answer, Outcome> {
         let (id, standing) = self.standing(instance)?;
         context.check_standing(May::SetConsent, id, &standing)?;
-        let ConsentBody { doctor, representative } = said(context, body)?;
+        let ConsentBody { doctor, representative } = body::read(context, body)?;
         let write = Write::Consent {
             id,
             doctor,

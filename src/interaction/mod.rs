@@ -7,7 +7,6 @@ pub mod context;
 pub mod limits;
 
 mod answer;
-pub mod asked;
 mod audit_event;
 pub mod audit_record;
 mod author;
@@ -26,6 +25,7 @@ mod lists;
 mod lookup;
 mod named;
 pub mod operation;
+pub mod operation_parameters;
 mod page;
 mod patient;
 mod policy;
@@ -56,9 +56,11 @@ pub use lists::{ListLine, Lists};
 pub use named::{PatientsOf, names_of_person, subjects};
 pub use policy::{Policy, TokenPolicy};
 pub use pool::Pool;
-pub use prepare::{PreparedCertificate, UpdateBase, active_narratives, certificate_of_import, new_certificate, sound};
+pub use prepare::{
+    PreparedCertificate, UpdateBase, active_narratives, certificate_of_import, check_certificate, new_certificate,
+};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
-pub use rulebook::{Rulebook, Standard};
+pub use rulebook::{CertificateRules, Rulebook};
 pub use service::{Service, ServiceSettings};
 pub use table::{BodyContent, INTERACTIONS, InteractionKind, Verb};
 pub use turns::{RequestPermit, Turn, Turns};

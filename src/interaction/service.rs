@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::capabilities::{capabilities, terminology_capabilities};
 use super::context::{RequestContext, Subset};
-use super::fixed::{Fixed, fixed};
+use super::fixed::{FixedDefinition, fixed};
 use super::policy::Policy;
 use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
@@ -72,7 +72,7 @@ pub struct Service {
     pub(super) long_turns: Turns,
     pub(super) large_answers: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
-    fixed: OnceLock<Vec<Fixed>>,
+    fixed: OnceLock<Vec<FixedDefinition>>,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
 }
@@ -140,7 +140,7 @@ impl Service {
     }
 
     /// Definitions that are no code lists.
-    pub(super) fn fixed(&self) -> &[Fixed] {
+    pub(super) fn fixed(&self) -> &[FixedDefinition] {
         self.fixed.get_or_init(|| fixed(&self.settings.names))
     }
 

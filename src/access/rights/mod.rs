@@ -3,9 +3,9 @@
 //!
 //! Source: Contract 7.3 to 7.7.
 
-mod asked;
 pub mod permissions;
 mod scope;
+mod search_values;
 
 use std::collections::HashMap;
 use std::sync::Arc;

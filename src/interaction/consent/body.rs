@@ -1,7 +1,7 @@
 //! The body of `$set-consent`: what is to hold for doctors, for representatives, or for both. Contract 7.6.
 
-use super::super::asked::{members_of, missing, of_another_type, repeated};
 use super::super::context::RequestContext;
+use super::super::operation_parameters::{members_of, missing, of_another_type, repeated};
 use certificate::Openness;
 use fhir::json::{self, Json};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
@@ -20,19 +20,19 @@ pub struct ConsentBody {
 }
 
 /// Reads one or both parameters, each once and as `valueString`. They stand in the body only: an address is no place for a consent.
-pub fn said(context: &RequestContext, body: &[u8]) -> Result<ConsentBody, Outcome> {
+pub fn read(context: &RequestContext, body: &[u8]) -> Result<ConsentBody, Outcome> {
     // What begins so shapes the answer.
     let in_address = context.parameters.iter().filter(|(name, _)| !name.starts_with('_'));
     let mut issues: Vec<Issue> = in_address.map(|(name, _)| unknown(name).at(format!("http.{name}"))).collect();
-    let mut said = ConsentBody::default();
+    let mut consent = ConsentBody::default();
     let mut json = json::parse(body)?;
     shape::expect(&mut json, "Parameters")?;
     for (at, parameter) in json.items("parameter").iter().enumerate() {
         let at = format!("Parameters.parameter[{at}]");
         let name = parameter.text("name").unwrap_or_default();
         let (name, place) = match name {
-            DOCTOR => (DOCTOR, &mut said.doctor),
-            REPRESENTATIVE => (REPRESENTATIVE, &mut said.representative),
+            DOCTOR => (DOCTOR, &mut consent.doctor),
+            REPRESENTATIVE => (REPRESENTATIVE, &mut consent.representative),
             other => {
                 issues.push(unknown(other).at(at));
                 continue;
@@ -47,8 +47,10 @@ pub fn said(context: &RequestContext, body: &[u8]) -> Result<ConsentBody, Outcom
     issues.truncate(BODY_ISSUES_MAX);
     match issues.is_empty() {
         false => Err(issues.into()),
-        true if said == ConsentBody::default() => Err(missing("doctor, representative or both, each open or closed")),
-        true => Ok(said),
+        true if consent == ConsentBody::default() => {
+            Err(missing("doctor, representative or both, each open or closed"))
+        }
+        true => Ok(consent),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an operation is asked: its parameters, from the query or from a Parameters resource, each of the kind that its name says.
+//! The parameters of an operation, from the query or from a Parameters resource, each of the kind that its name says.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! What a request to `$validate` asks for: from the query, from Parameters, or from a body that is the certificate itself.
 
-use super::super::asked::{members_of, of_another_type, repeated};
 use super::super::context::RequestContext;
+use super::super::operation_parameters::{members_of, of_another_type, repeated};
 use fhir::json::{self, Json, ReadJson};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
@@ -9,7 +9,7 @@ use fhir::shape;
 
 /// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ValidationMode {
     Create,
     Update,
     Delete,
@@ -19,7 +19,7 @@ pub enum Mode {
 
 /// What a request asks to be validated.
 pub struct ValidateRequest<'b> {
-    pub mode: Option<Mode>,
+    pub mode: Option<ValidationMode>,
     pub profile: Option<String>,
     pub resource: Option<Json<'b>>,
     /// What FHIR forbids in the JSON.
@@ -27,11 +27,11 @@ pub struct ValidateRequest<'b> {
 }
 
 /// Reads the request. The inner error is a body that cannot be read.
-pub fn asked<'b>(context: &RequestContext, body: &'b [u8]) -> Result<Result<ValidateRequest<'b>, Outcome>, Outcome> {
-    let mut asked = ValidateRequest { mode: None, profile: None, resource: None, problems: Problems::default() };
+pub fn read<'b>(context: &RequestContext, body: &'b [u8]) -> Result<Result<ValidateRequest<'b>, Outcome>, Outcome> {
+    let mut request = ValidateRequest { mode: None, profile: None, resource: None, problems: Problems::default() };
     let mut issues = Vec::new();
     for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
-        asked.take(name, value, format!("http.{name}"), &mut issues);
+        request.take(name, value, format!("http.{name}"), &mut issues);
     }
     issues.truncate(BODY_ISSUES_MAX);
     if !body.is_empty() {
@@ -39,14 +39,14 @@ pub fn asked<'b>(context: &RequestContext, body: &'b [u8]) -> Result<Result<Vali
             Ok(read) => read,
             Err(unreadable) => return if issues.is_empty() { Ok(Err(unreadable)) } else { Err(issues.into()) },
         };
-        asked.problems = problems;
+        request.problems = problems;
         match value.text("resourceType") {
-            Some("Parameters") => asked.take_parameters(value, &mut issues)?,
-            _ => asked.resource = Some(value),
+            Some("Parameters") => request.take_parameters(value, &mut issues)?,
+            _ => request.resource = Some(value),
         }
     }
     issues.truncate(BODY_ISSUES_MAX);
-    if issues.is_empty() { Ok(Ok(asked)) } else { Err(issues.into()) }
+    if issues.is_empty() { Ok(Ok(request)) } else { Err(issues.into()) }
 }
 
 impl<'b> ValidateRequest<'b> {
@@ -59,10 +59,10 @@ impl<'b> ValidateRequest<'b> {
             "mode" if self.mode.is_some() => issues.push(repeated(name).at(place)),
             "profile" if self.profile.is_some() => issues.push(repeated(name).at(place)),
             "mode" => match value {
-                "create" => self.mode = Some(Mode::Create),
-                "update" => self.mode = Some(Mode::Update),
-                "delete" => self.mode = Some(Mode::Delete),
-                "profile" => self.mode = Some(Mode::Profile),
+                "create" => self.mode = Some(ValidationMode::Create),
+                "update" => self.mode = Some(ValidationMode::Update),
+                "delete" => self.mode = Some(ValidationMode::Delete),
+                "profile" => self.mode = Some(ValidationMode::Profile),
                 _ => issues.push(wrong("one of create, update, delete, profile")),
             },
             "profile" => self.profile = Some(value.to_owned()),
@@ -122,10 +122,10 @@ mod tests {
     fn an_answer_stays_short_however_many_parameters_are_wrong() {
         let parameters = vec![r#"{"name":"a"}"#; 10 * BODY_ISSUES_MAX].join(",");
         let body = format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#);
-        let Err(refused) = asked(&RequestContext::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
+        let Err(refused) = read(&RequestContext::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
         assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
         let parameters = vec![("a".to_owned(), String::new()); 10 * BODY_ISSUES_MAX];
-        let Err(refused) = asked(&RequestContext { parameters, ..RequestContext::default() }, b"{") else {
+        let Err(refused) = read(&RequestContext { parameters, ..RequestContext::default() }, b"{") else {
             panic!("nobody knows 'a'")
         };
         assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
