@@ -478,12 +478,12 @@ impl<R: Interactions> HttpServer<R> {
     {
         let settings = &self.settings;
         let issue = token::issue(tokens, settings, self.allocator(None), &head.parts, body, &known.wanted);
-        let TokenAnswer { response, order } = issue.await;
+        let TokenAnswer { response, request } = issue.await;
         let Some(mut event) = self.event(head, known) else { return response };
-        if let Some(order) = order {
-            event.who.person = Some(order.person);
-            event.who.roles = vec![order.role];
-            event.who.organization = order.organization;
+        if let Some(request) = request {
+            event.who.person = Some(request.person);
+            event.who.roles = vec![request.role];
+            event.who.organization = request.organization;
         }
         let answered = Ok(Answer { status: response.status().as_u16(), ..Answer::default() });
         match self.run.end(event, None, &answered) {

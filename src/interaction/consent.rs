@@ -8,7 +8,7 @@ use super::context::RequestContext;
 use super::operation_parameters::{OperationParameters, parameters, told};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use body::{ConsentBody, DOCTOR, REPRESENTATIVE};
 use certificate::{Consent, Id, Openness, State};
 use engine::{RowStanding, Write};
@@ -23,7 +23,7 @@ impl Service {
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let (id, standing) = self.standing(instance)?;
-        context.check_standing(May::GetConsent, id, &standing)?;
+        context.check_standing(PermittedAction::GetConsent, id, &standing)?;
         OperationParameters::read(context, body, &[])?;
         let Consent { doctor, representative } = standing.consent();
         let told = |name, access: Openness| told(name, "valueString", Json::string(access.code()));
@@ -38,14 +38,14 @@ impl Service {
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let (id, standing) = self.standing(instance)?;
-        context.check_standing(May::SetConsent, id, &standing)?;
+        context.check_standing(PermittedAction::SetConsent, id, &standing)?;
         let ConsentBody { doctor, representative } = body::read(context, body)?;
         let write = Write::Consent {
             id,
             doctor,
             representative,
             who: context.who.clone(),
-            rows: context.rows(May::SetConsent),
+            rows: context.rows(PermittedAction::SetConsent),
         };
         let written = self.write(context, write).await?;
         let written = written.ok_or_else(|| Outcome::internal("a consent is made from no version"))?;

@@ -4,7 +4,7 @@ use super::context::{RequestContext, Return};
 use super::prepare::{PreparedCertificate, UpdateBase, check_certificate};
 use super::service::Service;
 use super::{Answer, ShownVersions, update};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::audit;
 use crate::registry::LookupPurpose;
 use certificate::search::Hit;
@@ -31,19 +31,20 @@ impl Service {
         self.check_author(context, &value)?;
         let resolved = self.resolve(context, &value, None, LookupPurpose::Write).await?;
         let PreparedCertificate { tail, row, brings } = checked.about(&mut value, &resolved, &rules)?;
-        context.check_sent(May::Create, &row)?;
+        context.check_sent(PermittedAction::Create, &row)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
         let content = VersionContent { trigger: Trigger::Create, brings, tail, row, who, subject };
-        let written =
-            self.write(context, Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
+        let written = self
+            .write(context, Write::Create { content, if_none_exist, rows: context.rows(PermittedAction::Read) })
+            .await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
             Return::Representation => {
                 let resource = self.representation(&written, shown)?;
                 // One that was there already is shown as a read shows it.
-                match self.employer_renderer(context, May::Read, written.id)?.filter(|_| !written.changed) {
+                match self.employer_renderer(context, PermittedAction::Read, written.id)?.filter(|_| !written.changed) {
                     Some(renderer) => renderer.of_change(&written, resource)?,
                     None => resource,
                 }

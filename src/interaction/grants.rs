@@ -1,6 +1,6 @@
 //! The rights that a caller holds.
 
-use crate::access::rights::{CertificateView, May, Own, Rights, Scope};
+use crate::access::rights::{CertificateView, OwnPatient, PermittedAction, Rights, Scope};
 use certificate::Id;
 use certificate::search::row::Row;
 
@@ -8,18 +8,18 @@ use certificate::search::row::Row;
 #[derive(Clone, Debug)]
 pub struct CallerGrants {
     pub rights: Rights,
-    pub own: Own,
+    pub own: OwnPatient,
 }
 
 impl CallerGrants {
-    pub fn scope(&self, may: May) -> Scope {
+    pub fn scope(&self, may: PermittedAction) -> Scope {
         self.rights.scope(may, &self.own)
     }
 }
 
 impl CallerGrants {
     /// How a certificate with this row is shown; nothing when it lies outside of the rights.
-    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<CertificateView> {
+    pub fn visible(&self, may: PermittedAction, id: Id, row: &Row) -> Option<CertificateView> {
         match also(may) {
             Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
             None => self.scope(may).view(id, row),
@@ -28,6 +28,6 @@ impl CallerGrants {
 }
 
 /// What must be permitted too: consent may be asked and said of what may be read.
-pub(super) fn also(may: May) -> Option<May> {
-    matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
+pub(super) fn also(may: PermittedAction) -> Option<PermittedAction> {
+    matches!(may, PermittedAction::GetConsent | PermittedAction::SetConsent).then_some(PermittedAction::Read)
 }

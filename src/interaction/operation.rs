@@ -5,7 +5,7 @@ pub mod reason;
 use super::context::RequestContext;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use certificate::search::extract::extract;
 use certificate::transition::{Need, Trigger};
 use certificate::{State, head, narrative, section};
@@ -24,8 +24,8 @@ impl Service {
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let (to, code, may) = match trigger {
-            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON, May::Suspend),
-            _ => (State::Revoked, section::CANCEL_REASON, May::Cancel),
+            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON, PermittedAction::Suspend),
+            _ => (State::Revoked, section::CANCEL_REASON, PermittedAction::Cancel),
         };
         loop {
             let stored = self.current(instance)?;

@@ -5,7 +5,7 @@ use super::grants::CallerGrants;
 use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, ShownVersions};
-use crate::access::rights::{CertificateView, May};
+use crate::access::rights::{CertificateView, PermittedAction};
 use certificate::search::Hit;
 use certificate::{Openness, State, Version};
 use engine::{Packed, StoreError, StoredVersion};
@@ -36,11 +36,13 @@ impl Service {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let found = self.engine.read(id, None, |entry| {
-            if grants.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open {
+            if grants.rights.is_bound_by_consent_only(PermittedAction::Read)
+                && entry.consent()?.doctor == Openness::Open
+            {
                 return Ok((entry.stored()?, Some(CertificateView::Full)));
             }
             let (stored, row) = entry.stored_with_row()?;
-            Ok((stored, row.and_then(|row| grants.visible(May::Read, id, &row))))
+            Ok((stored, row.and_then(|row| grants.visible(PermittedAction::Read, id, &row))))
         });
         let (stored, view) = found.map_err(unreadable)?.ok_or_else(missing)?;
         if stored.state == State::Deleted {
@@ -94,8 +96,9 @@ impl Service {
             Ok((newest.standing()?, version.transpose()?.flatten()))
         });
         let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
-        let now = standing.row.as_ref().and_then(|row| grants.visible(May::Read, id, row)).ok_or_else(hidden)?;
-        if standing.state == State::Deleted && !grants.rights.is_bound_by_consent_only(May::Read) {
+        let now =
+            standing.row.as_ref().and_then(|row| grants.visible(PermittedAction::Read, id, row)).ok_or_else(hidden)?;
+        if standing.state == State::Deleted && !grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             return Err(hidden());
         }
         let Some((stored, row)) = found else { return Err(no_version(instance, version)) };
@@ -105,11 +108,11 @@ impl Service {
         // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
         let then = match (row, standing.row) {
             (_, None) => None,
-            (row, Some(current)) => grants.visible(May::Read, id, &current).and(row),
+            (row, Some(current)) => grants.visible(PermittedAction::Read, id, &current).and(row),
         };
-        let then = then.and_then(|row| match grants.rights.is_bound_by_consent_only(May::Read) {
+        let then = then.and_then(|row| match grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             true => Some(CertificateView::Full),
-            false => grants.visible(May::Read, id, &row),
+            false => grants.visible(PermittedAction::Read, id, &row),
         });
         self.shown(context, stored, then.ok_or_else(hidden)?.min(now))
     }

@@ -6,7 +6,7 @@ use super::context::{RequestContext, Subset};
 use super::grants::CallerGrants;
 use super::read::reduced;
 use super::service::{Service, unreadable};
-use crate::access::rights::{CertificateView, May, Scope};
+use crate::access::rights::{CertificateView, PermittedAction, Scope};
 use certificate::search::Hit;
 use certificate::search::class::Class;
 use certificate::search::row::Row;
@@ -42,7 +42,7 @@ impl Service {
     }
 
     /// For the hits of a search; nothing where they are shown as they are stored.
-    pub(super) fn renderer_of(&self, grants: &Arc<CallerGrants>, may: May) -> Option<CertificateRenderer> {
+    pub(super) fn renderer_of(&self, grants: &Arc<CallerGrants>, may: PermittedAction) -> Option<CertificateRenderer> {
         let scope = grants.scope(may);
         let only = scope.only_view();
         if only == Some(CertificateView::Full) {
@@ -58,7 +58,7 @@ impl Service {
     pub(super) fn employer_renderer(
         &self,
         context: &RequestContext,
-        may: May,
+        may: PermittedAction,
         id: Id,
     ) -> Result<Option<Box<CertificateRenderer>>, Outcome> {
         let Some(grants) = &context.grants else { return Ok(None) };
@@ -103,7 +103,8 @@ impl CertificateRenderer {
             (None, Some(grants)) => {
                 let row = self.engine.read(hit.id, Some(hit.version), |entry| entry.row())?.flatten();
                 // What was a hit a moment ago and is none now is shown as little as can be.
-                row.and_then(|row| grants.visible(May::Read, hit.id, &row)).unwrap_or(CertificateView::Employer)
+                row.and_then(|row| grants.visible(PermittedAction::Read, hit.id, &row))
+                    .unwrap_or(CertificateView::Employer)
             }
             (None, None) => CertificateView::Full,
         })

@@ -9,7 +9,7 @@ use super::context::RequestContext;
 use super::grants::{CallerGrants, also};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
-use crate::access::rights::{May, Own};
+use crate::access::rights::{OwnPatient, PermittedAction};
 use crate::registry::LookupPurpose;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
@@ -19,7 +19,7 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl RequestContext {
     /// The rows a write may touch; nothing where all.
-    pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
+    pub(super) fn rows(&self, may: PermittedAction) -> Option<Arc<Filter>> {
         match also(may) {
             Some(also) => self.rows_of_both(may, also),
             None => Some(Arc::new(self.grants.as_ref()?.scope(may).filter())),
@@ -27,7 +27,7 @@ impl RequestContext {
     }
 
     /// The rows that both reach.
-    pub(super) fn rows_of_both(&self, one: May, other: May) -> Option<Arc<Filter>> {
+    pub(super) fn rows_of_both(&self, one: PermittedAction, other: PermittedAction) -> Option<Arc<Filter>> {
         let grants = self.grants.as_ref()?;
         Some(Arc::new(grants.scope(one).narrow(grants.scope(other).filter(), None)))
     }
@@ -36,7 +36,7 @@ impl RequestContext {
     ///
     /// # Errors
     /// 403 for one that would lie outside of the caller's rights.
-    pub(super) fn check_sent(&self, may: May, row: &Row) -> Result<(), Outcome> {
+    pub(super) fn check_sent(&self, may: PermittedAction, row: &Row) -> Result<(), Outcome> {
         match &self.grants {
             Some(grants) if !grants.rights.may_lead_to(may, &grants.own, row) => Err(outside("Composition")),
             _ => Ok(()),
@@ -45,7 +45,7 @@ impl RequestContext {
 
     /// # Errors
     /// 403 for a certificate outside of the caller's rights.
-    pub(super) fn check_standing(&self, may: May, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
+    pub(super) fn check_standing(&self, may: PermittedAction, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
         let Some(grants) = &self.grants else { return Ok(()) };
         let visible = standing.row.as_ref().and_then(|row| grants.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
@@ -53,26 +53,26 @@ impl RequestContext {
 }
 
 /// How a refusal names what was asked for.
-fn name(may: May) -> &'static str {
+fn name(may: PermittedAction) -> &'static str {
     match may {
-        May::Create => "create",
-        May::Update => "update",
-        May::Delete => "delete",
-        May::Suspend => "$suspend",
-        May::Cancel => "$cancel",
-        May::Validate => "$validate",
-        May::Read => "read",
-        May::History => "history",
-        May::Search | May::Count => "search-type",
-        May::GetConsent => "$get-consent",
-        May::SetConsent => "$set-consent",
-        May::PatientRead => "read of Patient",
-        May::PatientSearch => "search-type of Patient",
-        May::AuditRead => "AuditEvent",
+        PermittedAction::Create => "create",
+        PermittedAction::Update => "update",
+        PermittedAction::Delete => "delete",
+        PermittedAction::Suspend => "$suspend",
+        PermittedAction::Cancel => "$cancel",
+        PermittedAction::Validate => "$validate",
+        PermittedAction::Read => "read",
+        PermittedAction::History => "history",
+        PermittedAction::Search | PermittedAction::Count => "search-type",
+        PermittedAction::GetConsent => "$get-consent",
+        PermittedAction::SetConsent => "$set-consent",
+        PermittedAction::PatientRead => "read of Patient",
+        PermittedAction::PatientSearch => "search-type of Patient",
+        PermittedAction::AuditRead => "AuditEvent",
     }
 }
 
-pub(super) fn not_permitted(may: May) -> Outcome {
+pub(super) fn not_permitted(may: PermittedAction) -> Outcome {
     Issue::new(Hcert::NotPermitted).with("request", name(may)).into()
 }
 
@@ -88,16 +88,16 @@ impl Service {
     pub(super) async fn admit(&self, interaction: &Interaction, context: &mut RequestContext) -> Result<(), Outcome> {
         let Some(identity) = &context.identity else { return Ok(()) };
         let rights = self.policy.permissions.rights(identity.clone());
-        let mut grants = CallerGrants { rights, own: Own::default() };
+        let mut grants = CallerGrants { rights, own: OwnPatient::default() };
         if let Some(may) = interaction.row.permission {
             if !grants.rights.may(may) {
                 return Err(not_permitted(may));
             }
             // A search is judged by what it names first.
-            if may != May::Count {
+            if may != PermittedAction::Count {
                 self.know_own_patient(context, &mut grants, may).await?;
             }
-            if may == May::PatientRead
+            if may == PermittedAction::PatientRead
                 && !grants.rights.reaches_all_patients()
                 && let Some(id) = interaction.id.as_ref().map(ToString::to_string)
                 && !grants.own.ids.contains(&id)
@@ -114,7 +114,7 @@ impl Service {
         &self,
         context: &RequestContext,
         grants: &mut CallerGrants,
-        may: May,
+        may: PermittedAction,
     ) -> Result<(), Outcome> {
         if ![Some(may), also(may)].into_iter().flatten().any(|may| grants.rights.asks_for_own_patient(may)) {
             return Ok(());
@@ -125,7 +125,7 @@ impl Service {
             Err(failed) if failed.is_nobody() => Vec::new(),
             found => found.map_err(unanswered)?,
         };
-        let (mut own, mut ids) = (Own::default(), Vec::new());
+        let (mut own, mut ids) = (OwnPatient::default(), Vec::new());
         for (at, patient) in found.into_iter().enumerate() {
             // Records of one code that no link ties together may be those of two persons, and the token says only the code.
             if at > 0 && !own.ids.contains(&patient.id) {
@@ -149,7 +149,7 @@ impl Service {
     ///
     /// # Errors
     /// 403. An id never assigned is nobody's business here.
-    pub(super) fn check_rows(&self, context: &RequestContext, may: May, id: Id) -> Result<(), Outcome> {
+    pub(super) fn check_rows(&self, context: &RequestContext, may: PermittedAction, id: Id) -> Result<(), Outcome> {
         let Some(grants) = &context.grants else { return Ok(()) };
         let standing = self.engine.read(id, None, |entry| {
             // Where consent alone binds, it is asked first: it costs less.

@@ -14,7 +14,7 @@ use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use super::turns::in_turn;
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
@@ -72,10 +72,10 @@ impl Service {
         &self,
         context: &RequestContext,
         search: &CompositionSearch,
-    ) -> Result<Option<(Arc<CallerGrants>, May)>, Outcome> {
+    ) -> Result<Option<(Arc<CallerGrants>, PermittedAction)>, Outcome> {
         let Some(grants) = &context.grants else { return Ok(None) };
         let counts = search.count() == 0 || context.subset == Subset::Count;
-        let may = if counts { May::Count } else { May::Search };
+        let may = if counts { PermittedAction::Count } else { PermittedAction::Search };
         if !grants.rights.may(may) {
             return Err(not_permitted(may));
         }
@@ -98,7 +98,9 @@ impl Service {
     /// Names the patient the token is about, where a search finds nothing but their certificates: also one that is refused.
     fn meet_patient_of_token(&self, context: &RequestContext) {
         let Some(grants) = &context.grants else { return };
-        if [May::Search, May::Count].into_iter().any(|may| grants.rights.asks_for_own_patient(may))
+        if [PermittedAction::Search, PermittedAction::Count]
+            .into_iter()
+            .any(|may| grants.rights.asks_for_own_patient(may))
             && let Some(code) = &grants.rights.identity().patient
         {
             let system = self.settings.names.identifiers.estonian_code();

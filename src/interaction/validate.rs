@@ -12,7 +12,7 @@ use super::prepare::{UpdateBase, check_certificate, content_problems};
 use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::registry::LookupPurpose;
 use certificate::transition::Trigger;
 use certificate::validation::ProfileRules;
@@ -49,8 +49,8 @@ impl Service {
                 // Only callers who may update the certificate are told what is wrong with a body.
                 if let Some(instance) = instance {
                     let stored = self.living(self.current(instance)?)?;
-                    self.check_rows(context, May::Validate, stored.id)?;
-                    self.check_rows(context, May::Update, stored.id)?;
+                    self.check_rows(context, PermittedAction::Validate, stored.id)?;
+                    self.check_rows(context, PermittedAction::Update, stored.id)?;
                 }
                 unreadable.issues().to_vec().into()
             }
@@ -96,11 +96,11 @@ impl Service {
             _ => None,
         };
         if let Some(stored) = &stored {
-            self.check_rows(context, May::Validate, stored.id)?;
+            self.check_rows(context, PermittedAction::Validate, stored.id)?;
             // As the write itself, before anything else is told of it. Contract 7.7.
             match mode {
-                ValidationMode::Update => self.check_rows(context, May::Update, stored.id)?,
-                ValidationMode::Delete => self.check_rows(context, May::Delete, stored.id)?,
+                ValidationMode::Update => self.check_rows(context, PermittedAction::Update, stored.id)?,
+                ValidationMode::Delete => self.check_rows(context, PermittedAction::Delete, stored.id)?,
                 ValidationMode::Create | ValidationMode::Profile => {}
             }
         }
@@ -123,7 +123,7 @@ impl Service {
                     id: stored.id,
                     if_match: context.if_match.clone(),
                     who: context.who.clone(),
-                    rows: context.rows_of_both(May::Validate, May::Delete),
+                    rows: context.rows_of_both(PermittedAction::Validate, PermittedAction::Delete),
                 };
                 Ok(self.judged(&write)?.into())
             }
@@ -193,7 +193,7 @@ impl Service {
                 None => (Trigger::Create, None),
             };
             let (brings, row) = (certificate.brings, certificate.row);
-            let may = if stored.is_some() { May::Update } else { May::Create };
+            let may = if stored.is_some() { PermittedAction::Update } else { PermittedAction::Create };
             if context.grants.as_ref().is_some_and(|grants| grants.rights.may(may))
                 && let Err(outside) = context.check_sent(may, &row)
             {
@@ -203,7 +203,7 @@ impl Service {
             let content = VersionContent { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
                 Some(stored) => {
-                    let rows = context.rows_of_both(May::Validate, May::Update);
+                    let rows = context.rows_of_both(PermittedAction::Validate, PermittedAction::Update);
                     Write::Update { id: stored.id, content, if_match, base: None, rows }
                 }
                 None => Write::Create { content, if_none_exist: None, rows: None },

@@ -14,7 +14,7 @@ use engine::{self, Clock, Engine, MemoryLog, QuickRepair};
 use fhir::date_time;
 use hcert::access::Tokens;
 use hcert::access::rights::{BUILT_IN, Permissions};
-use hcert::access::token::{TokenOrder, issue_in};
+use hcert::access::token::{TokenRequest, issue_in};
 use hcert::audit::{self, AuditEvent, AuditTrail, EventOrder as Sequence};
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::{AccessMode, Config};
@@ -46,7 +46,7 @@ pub(crate) const REQUEST_ID: &str = "request-1";
 /// Made once: making one takes as long as a whole test.
 static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder for the key");
-    let order = TokenOrder { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenOrder::default() };
+    let order = TokenRequest { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenRequest::default() };
     issue_in(folder.path(), &Config::default(), &order, 0).expect("a folder can be written");
     std::fs::read(folder.path().join("developer-key.pem")).expect("the key was made")
 });

@@ -3,8 +3,8 @@
 //!
 //! Source: Contract 7.4.
 
-use super::permissions::{Grant, May};
-use super::{Own, Rights};
+use super::permissions::{Grant, PermittedAction};
+use super::{OwnPatient, Rights};
 use certificate::State;
 use certificate::search::filter::TokenTest;
 use certificate::search::narrow::PositiveValues;
@@ -13,7 +13,7 @@ use certificate::search::term::{Term, TermForm};
 
 impl Rights {
     /// The parameter whose value lies outside of what a permission reaches, as far as that is known without asking the registry.
-    pub fn outside(&self, what: May, asked: &PositiveValues) -> Option<&'static str> {
+    pub fn outside(&self, what: PermittedAction, asked: &PositiveValues) -> Option<&'static str> {
         let refused = |admits: &dyn Fn(&Grant) -> bool| !self.granting(what).any(admits);
         if asked.states.iter().any(|state| refused(&|grant| admits_state(grant, *state))) {
             return Some("status");
@@ -36,7 +36,7 @@ impl Rights {
     }
 
     /// The same for what is known once the registry said who the token's patient is.
-    pub fn outside_own(&self, what: May, asked: &PositiveValues, own: &Own) -> Option<&'static str> {
+    pub fn outside_own(&self, what: PermittedAction, asked: &PositiveValues, own: &OwnPatient) -> Option<&'static str> {
         let refused = |is_own: bool| !self.granting(what).any(|grant| is_own || !grant.rows.own_patient);
         let terms: Vec<Term> =
             own.ids.iter().map(|id| Term::new(Field::Subject, TermForm::Code, &["Patient/", id].concat())).collect();

@@ -574,7 +574,7 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     assert!(door.tokens.known(&format!("Bearer {old}")).is_some());
     // Then the old one alone goes away.
     fs::write(door.keys(), set(&[rsa_jwk("b", &OTHER_RSA), ec_jwk("e")])).unwrap();
-    door.tokens.ring.as_ref().unwrap().ask_again().await;
+    door.tokens.issuer_keys.as_ref().unwrap().ask_again().await;
     assert_eq!(door.tokens.known(&format!("Bearer {old}")), None);
     assert_eq!(door.refusal(&old).await, RefusedToken::KeyUnknown);
     assert!(door.ask(&new).await.is_ok());
@@ -591,7 +591,7 @@ async fn a_set_without_usable_keys_is_none_and_a_token_that_was_verified_before_
         let token = with(json!({}));
         door.ask(&token).await.unwrap();
         fs::write(door.keys(), set(keys)).unwrap();
-        door.tokens.ring.as_ref().unwrap().ask_again().await;
+        door.tokens.issuer_keys.as_ref().unwrap().ask_again().await;
         assert_eq!(door.tokens.known(&format!("Bearer {token}")), None);
         let none = "the set has no key for RS256 (2048 bits or more) or ES256";
         assert!(matches!(door.refusal(&token).await, RefusedToken::KeysUnavailable(problem) if problem == none));
@@ -705,7 +705,7 @@ async fn keys_that_cannot_be_read_again_are_trusted_until_they_are_too_old() {
     });
     let (token, header) = (with(json!({})), format!("Bearer {}", with(json!({}))));
     fs::remove_file(door.keys()).unwrap();
-    door.tokens.ring.as_ref().unwrap().ask_again().await;
+    door.tokens.issuer_keys.as_ref().unwrap().ask_again().await;
     door.set_clock(NOW + 200);
     door.ask(&token).await.unwrap();
     assert!(door.tokens.known(&header).is_some());
@@ -796,8 +796,8 @@ fn keys_that_cannot_be_used_stop_the_start() {
     assert!(open("https://issuer.example.ee/", Some("no-such-ca.pem".into())).contains("no-such-ca.pem"));
 }
 
-fn order(role: &str) -> TokenOrder {
-    TokenOrder { person: "37605030299".to_owned(), role: role.to_owned(), ..TokenOrder::default() }
+fn order(role: &str) -> TokenRequest {
+    TokenRequest { person: "37605030299".to_owned(), role: role.to_owned(), ..TokenRequest::default() }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
-use hcert::access::token::order::TokenOrder;
+use hcert::access::token::token_request::TokenRequest;
 use hcert::interaction::RequestContext;
 use hcert::interaction::consent::body::{self as consent, DOCTOR, REPRESENTATIVE};
 use hcert::interaction::limits::REASON_CHARACTERS_MAX;
@@ -100,7 +100,7 @@ fn parameters(parts: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn order(bytes: &[u8]) {
-    let order = match TokenOrder::read(bytes) {
+    let order = match TokenRequest::read(bytes) {
         Ok(order) => order,
         Err(wrong) => return assert!(wrong.0.len() < 300, "the answer stays short: {}", wrong.0),
     };
@@ -111,7 +111,7 @@ fn order(bytes: &[u8]) {
     assert!(words.chain(&order.application).all(is_word), "words are short");
     assert!(order.clone().checked().as_ref() == Ok(&order), "an order that is complete stays as it is");
     let with_comment = [bytes, b"\n// the end"].concat();
-    assert!(TokenOrder::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
+    assert!(TokenRequest::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
     let claims = order.claims("https://hcert.example.ee", "hcert", 0, 300);
     json::parse_with_problems(claims.to_string().as_bytes()).expect("claims are JSON");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::{Duration, Instant};
 
-use super::fetch::Address;
+use super::fetch::KeySetAddress;
 use super::jwks;
 use super::key::VerificationKey;
 use super::source_file::SourceFile;
@@ -14,7 +14,7 @@ use crate::config::AccessToken;
 use base::log::event;
 
 /// The issuer's keys of the moment, and where they come from.
-pub(super) struct Ring {
+pub(super) struct IssuerKeys {
     source: KeySource,
     keys: RwLock<KeySnapshot>,
     /// When they were last asked for. Held while they are, so that many who miss a key ask once.
@@ -41,28 +41,32 @@ struct KeySnapshot {
 #[derive(Debug)]
 enum KeySource {
     File(Arc<SourceFile>),
-    Address(Box<Address>),
+    Address(Box<KeySetAddress>),
 }
 
-impl Ring {
+impl IssuerKeys {
     /// A file is read now; an address is asked by the first who needs a key, or by [`watch`](Self::watch). `pause` lies between
     /// two askings that tokens cause.
     ///
     /// # Errors
     /// The file cannot be used; the address or its authorities cannot.
-    pub(super) fn open(settings: &AccessToken, pause: Duration, clock: TokenClock) -> Result<Option<Ring>, String> {
+    pub(super) fn open(
+        settings: &AccessToken,
+        pause: Duration,
+        clock: TokenClock,
+    ) -> Result<Option<IssuerKeys>, String> {
         let Some(jwks) = settings.jwks.as_deref() else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
         let mut keys = KeySnapshot::default();
         let source = if settings.jwks_is_address() {
-            KeySource::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
+            KeySource::Address(Box::new(KeySetAddress::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
             let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX);
             keys.all = Arc::new(file.read().and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
             keys.read = Some((clock(), Instant::now()));
             KeySource::File(Arc::new(file))
         };
-        Ok(Some(Ring {
+        Ok(Some(IssuerKeys {
             source,
             keys: RwLock::new(keys),
             asked: tokio::sync::Mutex::default(),
@@ -137,21 +141,21 @@ impl Ring {
     }
 
     /// Asks when it is time, and when a file has changed, until nobody has the keys any more.
-    pub(super) async fn watch(ring: Weak<Ring>) {
+    pub(super) async fn watch(issuer_keys: Weak<IssuerKeys>) {
         let mut asked: Option<Instant> = None;
-        while let Some(ring) = ring.upgrade() {
+        while let Some(issuer_keys) = issuer_keys.upgrade() {
             // Without any key no token can be verified.
-            let has_keys = ring.keys().is_ok();
-            let period = if has_keys { ring.refresh } else { ring.pause };
-            if asked.is_none_or(|at| at.elapsed() >= period) || ring.source.has_changed() {
-                ring.refreshed().await;
+            let has_keys = issuer_keys.keys().is_ok();
+            let period = if has_keys { issuer_keys.refresh } else { issuer_keys.pause };
+            if asked.is_none_or(|at| at.elapsed() >= period) || issuer_keys.source.has_changed() {
+                issuer_keys.refreshed().await;
                 asked = Some(Instant::now());
             }
-            let look = match ring.source {
+            let look = match issuer_keys.source {
                 KeySource::File(_) => period.min(Duration::from_secs(JWKS_LOOK_S)),
-                KeySource::Address(_) => period.min(ring.refresh),
+                KeySource::Address(_) => period.min(issuer_keys.refresh),
             };
-            drop(ring);
+            drop(issuer_keys);
             tokio::time::sleep(look).await;
         }
     }

@@ -12,7 +12,7 @@ use fhir::outcome::Hcert;
 
 /// Whom a token shall name.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct TokenOrder {
+pub struct TokenRequest {
     /// Personal code.
     pub person: String,
     pub role: String,
@@ -25,15 +25,15 @@ pub struct TokenOrder {
 }
 
 /// Names nobody: logs and panics may show it.
-impl fmt::Debug for TokenOrder {
+impl fmt::Debug for TokenRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.debug_struct("Order").field("role", &self.role).finish_non_exhaustive()
+        formatter.debug_struct("TokenRequest").field("role", &self.role).finish_non_exhaustive()
     }
 }
 
-/// What is wrong with an order, for the person who wrote it.
+/// What is wrong with a token request, for the person who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongOrder(pub String);
+pub struct InvalidTokenRequest(pub String);
 
 /// Roles of patients themselves: without a patient the token is about the user.
 const SELF: &[&str] = &["patient", "patient-limited"];
@@ -44,25 +44,28 @@ const FOR_A_PATIENT: &[&str] = &["legal-representative", "consent-representative
 /// Roles that act for an organization, which has to be named.
 const FOR_A_PARTY: &[&str] = &["org-legal-representative"];
 
-impl TokenOrder {
+impl TokenRequest {
     /// Reads a body of the token service. Members it does not know are passed over, and so are comments from `//` to the end of a
     /// line, which the published examples have.
     ///
     /// # Errors
     /// The first member that is wrong, by name, with what is expected.
-    pub fn read(body: &[u8]) -> Result<TokenOrder, WrongOrder> {
-        let text = std::str::from_utf8(body).map_err(|_| WrongOrder("the body is not UTF-8".to_owned()))?;
+    pub fn read(body: &[u8]) -> Result<TokenRequest, InvalidTokenRequest> {
+        let text = std::str::from_utf8(body).map_err(|_| InvalidTokenRequest("the body is not UTF-8".to_owned()))?;
         let text = without_comments(text);
-        let no_object =
-            || WrongOrder("the body must be a JSON object, such as {\"user\": {\"personalCode\": …}, …}".to_owned());
+        let no_object = || {
+            InvalidTokenRequest(
+                "the body must be a JSON object, such as {\"user\": {\"personalCode\": …}, …}".to_owned(),
+            )
+        };
         let read = json::parse_with_problems(text.as_bytes()).map_err(|_| no_object())?;
         if !read.problems.into_issues().iter().all(|issue| issue.code() == Hcert::JsonEmptyValue) {
-            return Err(WrongOrder("the body has a member twice".to_owned()));
+            return Err(InvalidTokenRequest("the body has a member twice".to_owned()));
         }
         let body = read.value;
         body.as_object().ok_or_else(no_object)?;
         let user = member(&body, "user").ok_or_else(|| needed("user", "an object with personalCode"))?;
-        let order = TokenOrder {
+        let request = TokenRequest {
             person: person(user, "user")?.ok_or_else(|| needed("user.personalCode", CODE))?,
             role: word(&body, "role")?.ok_or_else(|| needed("role", "a role such as doctor"))?,
             organization: word(&body, "organization")?,
@@ -72,14 +75,14 @@ impl TokenOrder {
             given_name: word(user, "givenName")?,
             family_name: word(user, "familyName")?,
         };
-        order.checked()
+        request.checked()
     }
 
-    /// Completes an order by its role.
+    /// Completes a request by its role.
     ///
     /// # Errors
     /// The personal codes are none; the role needs a patient or an organization that is not named.
-    pub fn checked(mut self) -> Result<TokenOrder, WrongOrder> {
+    pub fn checked(mut self) -> Result<TokenRequest, InvalidTokenRequest> {
         let is_wrong = |code: &String| PersonalCode::parse(code).is_err();
         for (name, code) in [("user.personalCode", Some(&self.person)), ("patient.personalCode", self.patient.as_ref())]
         {
@@ -134,8 +137,8 @@ impl TokenOrder {
 const CODE: &str = "a personal code of eleven digits with the right check digit";
 const WORD: &str = "a text or a number of 1 to 64 visible characters";
 
-fn needed(name: &str, expected: &str) -> WrongOrder {
-    WrongOrder(format!("{name} must be {expected}"))
+fn needed(name: &str, expected: &str) -> InvalidTokenRequest {
+    InvalidTokenRequest(format!("{name} must be {expected}"))
 }
 
 /// A member that is there; null is as good as none.
@@ -143,7 +146,7 @@ fn member<'j, 'a>(object: &'j Json<'a>, name: &str) -> Option<&'j Json<'a>> {
     object.get(name).filter(|value| **value != Json::Null)
 }
 
-fn person(object: &Json, name: &str) -> Result<Option<String>, WrongOrder> {
+fn person(object: &Json, name: &str) -> Result<Option<String>, InvalidTokenRequest> {
     if object.as_object().is_none() {
         return Err(needed(name, "an object with personalCode"));
     }
@@ -156,7 +159,7 @@ fn person(object: &Json, name: &str) -> Result<Option<String>, WrongOrder> {
     }
 }
 
-fn word(object: &Json, name: &str) -> Result<Option<String>, WrongOrder> {
+fn word(object: &Json, name: &str) -> Result<Option<String>, InvalidTokenRequest> {
     match member(object, name) {
         None => Ok(None),
         Some(Json::String(word) | Json::Number(word)) if is_word(word) => Ok(Some(word.clone().into_owned())),
@@ -199,11 +202,11 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(body: &str) -> Result<TokenOrder, String> {
-        TokenOrder::read(body.as_bytes()).map_err(|wrong| wrong.0)
+    fn read(body: &str) -> Result<TokenRequest, String> {
+        TokenRequest::read(body.as_bytes()).map_err(|wrong| wrong.0)
     }
 
-    fn of_role(role: &str, more: &str) -> Result<TokenOrder, String> {
+    fn of_role(role: &str, more: &str) -> Result<TokenRequest, String> {
         read(&format!(r#"{{"user": {{"personalCode": "37605030299"}}, "role": "{role}"{more}}}"#))
     }
 
@@ -212,10 +215,10 @@ mod tests {
         let body = "// a token\r\n{\"user\": {\"personalCode\": \"37605030299\", \"more\": [] }, // who\r\n\
             \"organization\": 90006399, \"application\": \"a//b \\\" // c\", // where\n\
             \"role\": \"doctor\", \"other\": {\"x\": null} } // end";
-        let order = read(body).unwrap();
-        assert_eq!((order.person.as_str(), order.role.as_str()), ("37605030299", "doctor"));
-        assert_eq!(order.organization.as_deref(), Some("90006399"));
-        assert_eq!(order.application.as_deref(), Some("a//b \" // c"));
+        let request = read(body).unwrap();
+        assert_eq!((request.person.as_str(), request.role.as_str()), ("37605030299", "doctor"));
+        assert_eq!(request.organization.as_deref(), Some("90006399"));
+        assert_eq!(request.application.as_deref(), Some("a//b \" // c"));
     }
 
     #[test]
@@ -265,6 +268,6 @@ mod tests {
         ] {
             assert!(of_role("doctor", more).unwrap_err().starts_with(told), "{more}");
         }
-        assert!(TokenOrder::read(b"\xff").unwrap_err().0.contains("UTF-8"));
+        assert!(TokenRequest::read(b"\xff").unwrap_err().0.contains("UTF-8"));
     }
 }
