@@ -215,7 +215,7 @@ async fn serve(
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
-    service.registry().welcome().await.map_err(Failure::Failed)?;
+    service.registry().add_samples().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let recipients = backup::recipients(&config.backup.recipients).map_err(Failure::Failed)?;
     let socket = socket::SocketServer::start(

@@ -12,7 +12,7 @@ use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
 use crate::config::limits::{LARGE_ANSWERS, LARGE_ANSWERS_OF_ONE};
-use crate::registry::{Ask, Registry};
+use crate::registry::{Registry, RegistryRequest};
 use certificate::head::{self, HEAD_BYTES_MAX};
 use certificate::search::issue;
 use certificate::search::paging::Counts;
@@ -118,7 +118,7 @@ impl Service {
         &self.engine
     }
 
-    /// The registry, which is to be welcomed before the first request.
+    /// The registry, whose samples are added before the first request.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -218,16 +218,20 @@ impl Service {
             InteractionKind::GetConsent => self.get_consent(&context, instance, body),
             InteractionKind::SetConsent => Box::pin(self.set_consent(&context, instance, body)).await,
             InteractionKind::Validate => Box::pin(self.validate(&context, id.as_ref(), body)).await,
-            InteractionKind::PatientRead => Box::pin(self.patient(&context, Ask::Read(instance.to_string()))).await,
+            InteractionKind::PatientRead => {
+                Box::pin(self.patient(&context, RegistryRequest::Read(instance.to_string()))).await
+            }
             InteractionKind::PatientVread => {
                 let version = version.map(|version| version.to_string()).unwrap_or_default();
-                Box::pin(self.patient(&context, Ask::Vread(instance.to_string(), version))).await
+                Box::pin(self.patient(&context, RegistryRequest::Vread(instance.to_string(), version))).await
             }
             InteractionKind::PatientHistory => {
-                let ask = Ask::History(instance.to_string(), context.parameters.clone());
+                let ask = RegistryRequest::History(instance.to_string(), context.parameters.clone());
                 Box::pin(self.patient(&context, ask)).await
             }
-            InteractionKind::PatientSearch => Box::pin(self.patient(&context, Ask::Search(Vec::new()))).await,
+            InteractionKind::PatientSearch => {
+                Box::pin(self.patient(&context, RegistryRequest::Search(Vec::new()))).await
+            }
             InteractionKind::AuditRead => Box::pin(self.audit_read(&context, instance.known().map(Id::get))).await,
             InteractionKind::AuditSearch => Box::pin(self.audit_search(&context)).await,
             InteractionKind::ReadDefinition => {

@@ -167,7 +167,7 @@ impl Server {
         let rulebook = rulebook.expect("the profiles and lists that ship can be used");
         let rulebook = Arc::new(rulebook.final_must_be_usable(config.certificate.final_must_be_usable));
         let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
-        registry.welcome().await.expect("the patients that ship can be stored");
+        registry.add_samples().await.expect("the patients that ship can be stored");
         set_clock(&clock, &engine, milliseconds(moment));
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ask::{Ask, Caller, LookupFailure, RegistryFinding, Silent};
 use super::embedded::{self, EmbeddedRegistry, Refusals};
-use super::fault::{Effect, FaultRules, StagedFault};
+use super::fault::{FaultEffect, FaultRules, InjectedFault};
 use super::health::RegistryHealth;
 use super::patient::{Identifier, Patient};
 use super::remote::RemoteRegistry;
+use super::request::{Caller, LookupFailure, NoAnswer, RegistryFinding, RegistryRequest};
 use crate::config::{Config, RegistryMode};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use certificate::search::value::{split, unescape};
@@ -27,7 +27,7 @@ const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 
 /// A registry of patients: that of this process or another one.
 pub struct Registry {
-    side: Side,
+    backend: RegistryBackend,
     rules: FaultRules,
     systems: IssueSystems,
     identifiers: IdentifierSystems,
@@ -38,7 +38,7 @@ pub struct Registry {
     timeout: Duration,
 }
 
-enum Side {
+enum RegistryBackend {
     Embedded(Box<EmbeddedRegistry>),
     Remote(Box<RemoteRegistry>),
 }
@@ -54,7 +54,7 @@ pub enum Misbehaviour {
 
 /// What the registry says of an identifier.
 #[derive(Debug, Default)]
-pub struct LookedUp {
+pub struct IdentifierLookup {
     pub patients: Vec<Patient>,
     /// Why the identifier is impossible, in the registry's own codes.
     pub told: Vec<Reflected>,
@@ -73,18 +73,18 @@ impl Registry {
     /// In words for the operator: a fault that is none, or a way to the other registry that cannot be gone.
     pub fn open(config: &Config, engine: Arc<Engine>, clock: Clock) -> Result<Registry, String> {
         let names = Names::new(config.base_url(), &config.namespaces.pairs());
-        let side = match config.registry.mode {
-            RegistryMode::Remote => Side::Remote(Box::new(RemoteRegistry::new(&config.registry.remote)?)),
+        let backend = match config.registry.mode {
+            RegistryMode::Remote => RegistryBackend::Remote(Box::new(RemoteRegistry::new(&config.registry.remote)?)),
             RegistryMode::Embedded => {
                 let settings = embedded::EmbeddedSettings::new(config, &names);
-                Side::Embedded(Box::new(EmbeddedRegistry::new(engine, settings, clock)))
+                RegistryBackend::Embedded(Box::new(EmbeddedRegistry::new(engine, settings, clock)))
             }
         };
         let external_reference_system = config.registry.external_reference_system.clone();
         let deadline = Duration::from_millis(config.registry.remote.deadline_ms);
         let timeout = Duration::from_millis(config.registry.remote.timeout_ms);
         Ok(Registry {
-            side,
+            backend,
             rules: FaultRules::new(&config.registry.fault)?,
             systems: names.issue_systems,
             identifiers: names.identifiers,
@@ -109,46 +109,46 @@ impl Registry {
     ///
     /// # Errors
     /// The store cannot be read or written.
-    pub async fn welcome(&self) -> Result<(), String> {
-        match &self.side {
-            Side::Embedded(embedded) => embedded.welcome().await,
-            Side::Remote(_) => Ok(()),
+    pub async fn add_samples(&self) -> Result<(), String> {
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => embedded.add_samples().await,
+            RegistryBackend::Remote(_) => Ok(()),
         }
     }
 
     /// How it is, as far as this service knows. Waits for nobody.
     pub fn health(&self) -> RegistryHealth {
-        match &self.side {
-            Side::Embedded(_) => RegistryHealth::Embedded,
-            Side::Remote(remote) => remote.health(),
+        match &self.backend {
+            RegistryBackend::Embedded(_) => RegistryHealth::Embedded,
+            RegistryBackend::Remote(remote) => remote.health(),
         }
     }
 
     /// The parameters that a search for patients takes, where that is known: another registry judges them itself.
     pub fn search_parameters(&self) -> Option<&'static [&'static str]> {
-        match &self.side {
-            Side::Embedded(_) => Some(embedded::KNOWN),
-            Side::Remote(_) => None,
+        match &self.backend {
+            RegistryBackend::Embedded(_) => Some(embedded::KNOWN),
+            RegistryBackend::Remote(_) => None,
         }
     }
 
     /// Answers a caller who asks for patients: what the registry says, with its own status. A fault is simulated in
     /// full, but no longer than the time limit for a registry that does not answer.
-    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<RegistryAnswer, LookupFailure> {
-        match self.meet(ask, caller).await? {
+    pub async fn answer(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryAnswer, LookupFailure> {
+        match self.meet(request, caller).await? {
             Some(misbehaviour) => Ok(RegistryAnswer::Misbehaves(misbehaviour)),
-            None => self.ask(ask, caller).await.map(RegistryAnswer::Told),
+            None => self.ask(request, caller).await.map(RegistryAnswer::Told),
         }
     }
 
     /// The patient with an id; nobody when there is none.
     pub async fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, LookupFailure> {
-        let ask = || Ask::Search(vec![("_id".to_owned(), id.to_owned())]);
-        self.strike(&ask, caller).await?;
-        match &self.side {
-            Side::Embedded(embedded) => embedded.by_id(id, caller),
-            Side::Remote(remote) => {
-                let found = patients(&remote.ask(&ask(), caller).await?)?;
+        let request = || RegistryRequest::Search(vec![("_id".to_owned(), id.to_owned())]);
+        self.strike(&request, caller).await?;
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => embedded.by_id(id, caller),
+            RegistryBackend::Remote(remote) => {
+                let found = patients(&remote.ask(&request(), caller).await?)?;
                 // An answer about somebody else is none.
                 Ok(found.into_iter().find(|patient| patient.id == id))
             }
@@ -167,24 +167,24 @@ impl Registry {
         // Said in full, so that several with one code are several here and not an error of the registry.
         let system = system.unwrap_or(self.identifiers.estonian_code());
         let token = || format!("{}|{}", escaped(system), escaped(value));
-        let ask = || {
+        let request = || {
             let count = PATIENTS_OF_IDENTIFIER_MAX.to_string();
-            Ask::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
+            RegistryRequest::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
         };
-        self.strike(&ask, caller).await?;
+        self.strike(&request, caller).await?;
         let has = |identifiers: &[Identifier]| identifiers.iter().any(|known| known.value == value);
-        match &self.side {
-            Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
             // So long that no address could carry it, and nobody has it.
-            Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
-            Side::Remote(remote) => {
-                let mut found = patients(&remote.ask(&ask(), caller).await?)?;
+            RegistryBackend::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
+            RegistryBackend::Remote(remote) => {
+                let mut found = patients(&remote.ask(&request(), caller).await?)?;
                 found.retain(|patient| !has(&patient.former) || has(&patient.identifiers));
                 // The registry's own ids need not stand among the identifiers.
                 let is_own = system == self.external_reference_system;
                 match is_own || found.iter().all(|patient| has(&patient.identifiers)) {
                     true => Ok(found),
-                    false => Err(Silent::Unreadable("a patient without the identifier asked for".into()).into()),
+                    false => Err(NoAnswer::Unreadable("a patient without the identifier asked for".into()).into()),
                 }
             }
         }
@@ -198,18 +198,23 @@ impl Registry {
     ///
     /// # Errors
     /// The registry is silent, answers 404 without an OperationOutcome, or refuses for another reason.
-    pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, LookupFailure> {
+    pub async fn look_up(
+        &self,
+        system: Option<&str>,
+        value: &str,
+        caller: &Caller,
+    ) -> Result<IdentifierLookup, LookupFailure> {
         let is_estonian = system.is_none_or(|system| system == self.identifiers.estonian_code());
         let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
         match self.by_identifier(system, value, caller).await {
             Ok(patients) if is_impossible && patients.is_empty() => {
                 let refusals = Refusals::new(caller.language, self.systems.clone());
                 let told = refusals.one("MPI-044", &[("code", value)]).issues;
-                Ok(LookedUp { patients, told })
+                Ok(IdentifierLookup { patients, told })
             }
-            Ok(patients) => Ok(LookedUp { patients, told: Vec::new() }),
+            Ok(patients) => Ok(IdentifierLookup { patients, told: Vec::new() }),
             Err(LookupFailure::Refused(chain)) if chain.status == 404 || (is_impossible && says_impossible(&chain)) => {
-                Ok(LookedUp { patients: Vec::new(), told: chain.issues })
+                Ok(IdentifierLookup { patients: Vec::new(), told: chain.issues })
             }
             Err(failed) => Err(failed),
         }
@@ -217,32 +222,32 @@ impl Registry {
 
     /// Whether somebody not known yet would be taken over for a write by this identifier.
     pub fn would_take_over(&self, system: Option<&str>, value: &str) -> bool {
-        match &self.side {
-            Side::Embedded(embedded) => {
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => {
                 embedded.would_take_over(system.unwrap_or(self.identifiers.estonian_code()), value)
             }
-            Side::Remote(_) => false,
+            RegistryBackend::Remote(_) => false,
         }
     }
 
     /// Whether a remote registry may add a person on a write whom it does not find on a read.
     pub fn may_know_more_for_a_write(&self) -> bool {
-        matches!(self.side, Side::Remote(_))
+        matches!(self.backend, RegistryBackend::Remote(_))
     }
 
     /// Ids of everybody who is the same person as this one, but for itself.
     pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, LookupFailure> {
-        match &self.side {
-            Side::Embedded(embedded) => Ok(embedded.linked(id).iter().map(ToString::to_string).collect()),
-            Side::Remote(remote) => linked(remote, id, caller).await,
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => Ok(embedded.linked(id).iter().map(ToString::to_string).collect()),
+            RegistryBackend::Remote(remote) => linked(remote, id, caller).await,
         }
     }
 
     /// Whether anybody may be the same person as this one. An embedded registry knows it at once.
     pub fn may_be_linked(&self, id: &str) -> bool {
-        match &self.side {
-            Side::Embedded(embedded) => !embedded.linked(id).is_empty(),
-            Side::Remote(_) => true,
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => !embedded.linked(id).is_empty(),
+            RegistryBackend::Remote(_) => true,
         }
     }
 
@@ -253,9 +258,9 @@ impl Registry {
 
     /// Patients whose links one search may ask for: a remote registry is asked for each.
     pub fn links_at_once(&self) -> usize {
-        match &self.side {
-            Side::Embedded(_) => usize::MAX,
-            Side::Remote(_) => LINK_LOOKUPS_MAX,
+        match &self.backend {
+            RegistryBackend::Embedded(_) => usize::MAX,
+            RegistryBackend::Remote(_) => LINK_LOOKUPS_MAX,
         }
     }
 
@@ -267,50 +272,52 @@ impl Registry {
         })
     }
 
-    async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
-        match &self.side {
-            Side::Embedded(embedded) => embedded.ask(ask, caller).await,
-            Side::Remote(remote) => remote.ask(ask, caller).await,
+    async fn ask(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
+        match &self.backend {
+            RegistryBackend::Embedded(embedded) => embedded.ask(request, caller).await,
+            RegistryBackend::Remote(remote) => remote.ask(request, caller).await,
         }
     }
 
     /// A fault in the way of a lookup of the service's own, as it arrives there.
-    async fn strike(&self, ask: &impl Fn() -> Ask, caller: &Caller) -> Result<(), LookupFailure> {
+    async fn strike(&self, request: &impl Fn() -> RegistryRequest, caller: &Caller) -> Result<(), LookupFailure> {
         // Nothing is put together for the many calls that no fault is meant for.
         if self.rules.is_empty() && caller.fault.is_none() {
             return Ok(());
         }
-        match self.meet(&ask(), caller).await? {
+        match self.meet(&request(), caller).await? {
             None => Ok(()),
-            Some(Misbehaviour::HangUp) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
-            Some(Misbehaviour::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+            Some(Misbehaviour::HangUp) => Err(NoAnswer::Unreachable("a fault refuses the connection".into()).into()),
+            Some(Misbehaviour::Garbage) => Err(NoAnswer::Unreadable("a fault answers with rubbish".into()).into()),
         }
     }
 
     /// Simulates the fault that a call meets, no longer than the time limit for a registry that does not answer.
-    async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, LookupFailure> {
-        let Some(StagedFault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
+    async fn meet(&self, request: &RegistryRequest, caller: &Caller) -> Result<Option<Misbehaviour>, LookupFailure> {
+        let Some(InjectedFault { delay, effect }) = self.fault(request, caller)? else { return Ok(None) };
         tokio::time::sleep(delay.min(self.timeout)).await;
         let Some(left) = self.timeout.checked_sub(delay) else { return Err(timeout()) };
         match effect {
             None => Ok(None),
-            Some(Effect::Chain(entries)) => Err(self.chain(&entries, caller).into()),
-            Some(Effect::Timeout) => {
+            Some(FaultEffect::Chain(entries)) => Err(self.chain(&entries, caller).into()),
+            Some(FaultEffect::Timeout) => {
                 tokio::time::sleep(left).await;
                 Err(timeout())
             }
-            Some(Effect::Refuse) => Ok(Some(Misbehaviour::HangUp)),
-            Some(Effect::Garbage) => Ok(Some(Misbehaviour::Garbage)),
+            Some(FaultEffect::Refuse) => Ok(Some(Misbehaviour::HangUp)),
+            Some(FaultEffect::Garbage) => Ok(Some(Misbehaviour::Garbage)),
         }
     }
 
     /// The fault that a call meets: that of its header, else that of a rule. A remote registry reads the header itself.
-    fn fault(&self, ask: &Ask, caller: &Caller) -> Result<Option<StagedFault>, LookupFailure> {
-        match (&caller.fault, &self.side) {
-            (Some(text), Side::Embedded(_)) => StagedFault::parse(text).map(Some).map_err(LookupFailure::Fault),
+    fn fault(&self, request: &RegistryRequest, caller: &Caller) -> Result<Option<InjectedFault>, LookupFailure> {
+        match (&caller.fault, &self.backend) {
+            (Some(text), RegistryBackend::Embedded(_)) => {
+                InjectedFault::parse(text).map(Some).map_err(LookupFailure::Fault)
+            }
             _ if self.rules.is_empty() => Ok(None),
             _ => {
-                let (path, identifiers) = described(ask);
+                let (path, identifiers) = described(request);
                 let identifiers: Vec<&str> = identifiers.iter().map(String::as_str).collect();
                 Ok(self.rules.strike(&path, &identifiers))
             }
@@ -336,8 +343,8 @@ async fn linked(remote: &RemoteRegistry, id: &str, caller: &Caller) -> Result<Ve
     let mut met = vec![id.to_owned()];
     let mut at = 0;
     while let Some(id) = met.get(at).cloned() {
-        let ask = Ask::Search(vec![("_id".to_owned(), id.clone())]);
-        let found = match remote.ask(&ask, caller).await {
+        let request = RegistryRequest::Search(vec![("_id".to_owned(), id.clone())]);
+        let found = match remote.ask(&request, caller).await {
             Ok(told) => patients(&told)?,
             Err(failed) if failed.is_nobody() => Vec::new(),
             Err(failed) => return Err(failed),
@@ -360,13 +367,13 @@ fn is_too_long(system: &str, value: &str) -> bool {
 }
 
 fn timeout() -> LookupFailure {
-    Silent::Timeout("a fault holds the answer back".into()).into()
+    NoAnswer::Timeout("a fault holds the answer back".into()).into()
 }
 
 /// Path and identifiers of a call, for the rules.
-fn described(ask: &Ask) -> (String, Vec<String>) {
-    match ask {
-        Ask::Search(parameters) => {
+fn described(request: &RegistryRequest) -> (String, Vec<String>) {
+    match request {
+        RegistryRequest::Search(parameters) => {
             let of = |wanted: &'static str| {
                 parameters.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value)
             };
@@ -381,15 +388,15 @@ fn described(ask: &Ask) -> (String, Vec<String>) {
                 of("identifier").flat_map(|value| split(value, b',')).map(|part| unescape(part).into_owned()).collect(),
             )
         }
-        Ask::Read(id) => (format!("/Patient/{id}"), Vec::new()),
-        Ask::Vread(id, version) => (format!("/Patient/{id}/_history/{version}"), Vec::new()),
-        Ask::History(id, _) => (format!("/Patient/{id}/_history"), Vec::new()),
+        RegistryRequest::Read(id) => (format!("/Patient/{id}"), Vec::new()),
+        RegistryRequest::Vread(id, version) => (format!("/Patient/{id}/_history/{version}"), Vec::new()),
+        RegistryRequest::History(id, _) => (format!("/Patient/{id}/_history"), Vec::new()),
     }
 }
 
 /// The patients of a Bundle. What it says of their number counts for nothing.
 fn patients(told: &RegistryFinding) -> Result<Vec<Patient>, LookupFailure> {
-    let unreadable = |what: &str| LookupFailure::from(Silent::Unreadable(what.to_owned()));
+    let unreadable = |what: &str| LookupFailure::from(NoAnswer::Unreadable(what.to_owned()));
     let bundle = json::parse(&told.body).map_err(|_| unreadable("the Bundle is not JSON"))?;
     if bundle.text("resourceType") != Some("Bundle") {
         return Err(unreadable("not a Bundle"));

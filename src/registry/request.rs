@@ -9,7 +9,7 @@ use fhir::outcome::{IssueChain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum RegistryRequest {
     /// `GET /Patient?…`
     Search(Vec<(String, String)>),
     /// `GET /Patient/{id}`
@@ -20,12 +20,12 @@ pub enum Ask {
     History(String, Vec<(String, String)>),
 }
 
-impl Ask {
+impl RegistryRequest {
     /// Id of the one patient it is about.
     pub fn id(&self) -> Option<&str> {
         match self {
-            Ask::Search(_) => None,
-            Ask::Read(id) | Ask::Vread(id, _) | Ask::History(id, _) => Some(id),
+            RegistryRequest::Search(_) => None,
+            RegistryRequest::Read(id) | RegistryRequest::Vread(id, _) | RegistryRequest::History(id, _) => Some(id),
         }
     }
 }
@@ -126,15 +126,15 @@ pub enum LookupFailure {
     Refused(IssueChain),
     /// It answers 404 without an OperationOutcome.
     NotFound,
-    /// It says nothing that could be told on.
-    Silent(Silent),
+    /// It gives no readable answer.
+    NoAnswer(NoAnswer),
     /// The fault that the caller asked for is none; the text says what is wrong and what is allowed.
     Fault(String),
 }
 
 /// What became of a call that has no readable answer. The text is for the log; it holds no personal data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Silent {
+pub enum NoAnswer {
     /// Not within its time.
     Timeout(String),
     /// No connection, or it broke off; or so many calls failed lately that none is tried for a while.
@@ -148,13 +148,13 @@ pub enum Silent {
 }
 
 /// The words for the log.
-impl fmt::Display for Silent {
+impl fmt::Display for NoAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (Silent::Timeout(why)
-        | Silent::Unreachable(why)
-        | Silent::Unreadable(why)
-        | Silent::Credential(why)
-        | Silent::Damaged(why)) = self;
+        let (NoAnswer::Timeout(why)
+        | NoAnswer::Unreachable(why)
+        | NoAnswer::Unreadable(why)
+        | NoAnswer::Credential(why)
+        | NoAnswer::Damaged(why)) = self;
         formatter.write_str(why)
     }
 }
@@ -165,7 +165,7 @@ impl LookupFailure {
         match self {
             LookupFailure::NotFound => true,
             LookupFailure::Refused(chain) => chain.status == 404,
-            LookupFailure::Silent(_) | LookupFailure::Fault(_) => false,
+            LookupFailure::NoAnswer(_) | LookupFailure::Fault(_) => false,
         }
     }
 }
@@ -176,9 +176,9 @@ impl From<IssueChain> for LookupFailure {
     }
 }
 
-impl From<Silent> for LookupFailure {
-    fn from(silent: Silent) -> Self {
-        LookupFailure::Silent(silent)
+impl From<NoAnswer> for LookupFailure {
+    fn from(no_answer: NoAnswer) -> Self {
+        LookupFailure::NoAnswer(no_answer)
     }
 }
 
