@@ -4,8 +4,8 @@
 //! is far behind (the tail is indexed first), or there is none (everything is). Meanwhile searches are told to wait.
 
 mod background;
-mod bell;
 mod building;
+mod notifier;
 mod publishing;
 mod room;
 mod steps;
@@ -25,12 +25,12 @@ use super::view::IndexView;
 use background::BackgroundTask;
 use base::log::event;
 use base::threads::{self, give_way, is_beyond_limits};
-pub(super) use bell::Bell;
 #[cfg(test)]
 pub(crate) use building::Building;
 use building::build;
 pub(super) use building::{CHUNK_ROWS, chunk};
 use certificate::Seq;
+pub(super) use notifier::Notifier;
 pub(super) use steps::look_through;
 use steps::{TAIL_ROWS_MAX, balance, checked, put};
 
@@ -60,7 +60,7 @@ impl Indexer {
             true => look_through(shared, &writer),
             false => {
                 writer.set_merging(false);
-                shared.bell.suspect();
+                shared.notifier.suspect();
                 checked(|| writer.check().run_quick())
             }
         };
@@ -163,7 +163,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         if shared.view().is_some() {
             give_up(shared, &problem);
         }
-        if !shared.bell.pause(back_off.next(Instant::now())) {
+        if !shared.notifier.pause(back_off.next(Instant::now())) {
             return;
         }
         // Whatever was wrong with the index, the store has it all.
@@ -182,7 +182,7 @@ pub(super) fn give_up(shared: &EngineShared, problem: &str) {
     event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
-    shared.bell.note_given_up();
+    shared.notifier.note_given_up();
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -190,16 +190,16 @@ pub(super) fn give_up(shared: &EngineShared, problem: &str) {
 
 /// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
 fn anew(shared: &EngineShared) -> Option<IndexWriterHandle> {
-    while !shared.bell.is_closed() {
+    while !shared.notifier.is_closed() {
         match IndexWriterHandle::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
             Err(error) => {
                 event!(INDEX_NONE_YET, problem = %error.0);
                 shared.note_building(format!("no new index can be made yet: {}", error.0));
-                shared.bell.note_given_up();
+                shared.notifier.note_given_up();
             }
         }
-        shared.bell.pause(REBUILD_PAUSE_MIN * 4);
+        shared.notifier.pause(REBUILD_PAUSE_MIN * 4);
     }
     None
 }
@@ -247,13 +247,13 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {
-        if shared.bell.was_condemned() {
+        if shared.notifier.was_condemned() {
             return Err("a search could not read it".into());
         }
         if shared.view().is_none() {
             return Err("its view was given up".into());
         }
-        if shared.bell.is_time_to_look() {
+        if shared.notifier.is_time_to_look() {
             match shared.index_medium.is_checked_at_once(writer.bytes()) {
                 true => look_through(shared, writer)?,
                 false if look.is_running() => {}
@@ -274,13 +274,13 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
         round(shared, writer)?;
         make_orders(shared, &mut orders)?;
         shared.note_index_waits(None);
-        if let Some(mut beside) = shared.bell.offered() {
+        if let Some(mut beside) = shared.notifier.offered() {
             match shared.catch_up_beside(&mut beside) {
                 Ok(()) => return Ok(RoundsEnd::Beside(Box::new(beside))),
                 Err(problem) => beside.refuse(problem),
             }
         }
-        more = shared.bell.wait();
+        more = shared.notifier.wait();
     }
     round(shared, writer)?;
     Ok(RoundsEnd::Closed)

@@ -84,8 +84,8 @@ use writer::{Job, SteppedWriter};
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
 
-/// What the engine's threads move.
-struct Hands {
+/// What the threads of an engine run.
+struct EngineWorkers {
     writer: SteppedWriter,
     queue: Receiver<Job>,
     indexer: Indexer,
@@ -118,10 +118,10 @@ impl Engine {
     }
 
     /// Starts the threads.
-    fn run((engine, hands): (Engine, Hands)) -> Result<Engine, StoreError> {
-        let writer = writer::start(hands.writer, hands.queue)?;
+    fn run((engine, workers): (Engine, EngineWorkers)) -> Result<Engine, StoreError> {
+        let writer = writer::start(workers.writer, workers.queue)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(writer);
-        let indexer = indexer::start(hands.indexer)?;
+        let indexer = indexer::start(workers.indexer)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(indexer);
         Ok(engine)
     }
@@ -140,8 +140,8 @@ impl Engine {
         Ok(Engine { shared, queue, threads, seal_key, migrated, names })
     }
 
-    /// The engine without its threads: whoever holds its hands moves them.
-    fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, Hands), StoreError> {
+    /// The engine before its threads are started, and the workers that they run.
+    fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, EngineWorkers), StoreError> {
         make_folder(&options.folder)
             .map_err(|error| StoreError::Io(format!("{}: {error}", options.folder.display())))?;
         let opened = Store::open(&options.folder, store_options(options, media.store))?;
@@ -153,7 +153,7 @@ impl Engine {
         options: &EngineOptions,
         index_medium: index::IndexMedium,
         (store, opened): (Store, OpenedStore),
-    ) -> Result<(Engine, Hands), StoreError> {
+    ) -> Result<(Engine, EngineWorkers), StoreError> {
         let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
         let shared = Self::share(options, index_medium, store, opened)?;
         let indexer = Indexer::open(&shared)?;
@@ -162,7 +162,7 @@ impl Engine {
         let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
         let names = options.names.clone();
         let engine = Engine { shared, queue: sender, threads, seal_key, migrated, names };
-        Ok((engine, Hands { writer, queue, indexer }))
+        Ok((engine, EngineWorkers { writer, queue, indexer }))
     }
 
     /// What all parts of an engine share, over an open store.
@@ -199,7 +199,7 @@ impl Engine {
             queued: AtomicUsize::new(0),
             links,
             closed: RwLock::default(),
-            bell: indexer::Bell::default(),
+            notifier: indexer::Notifier::default(),
             reindexing: Mutex::default(),
         }))
     }
@@ -295,7 +295,7 @@ impl Engine {
 
     /// Makes the indexer take its round now instead of waiting for the second to pass.
     pub fn index_now(&self) {
-        self.shared.bell.ring();
+        self.shared.notifier.wake();
     }
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
@@ -322,7 +322,7 @@ impl Engine {
         for (at, thread) in threads.into_iter().enumerate() {
             // The writer ends when its queue does; only then is the indexer told that nothing more will come.
             if at == 1 {
-                self.shared.bell.close();
+                self.shared.notifier.close();
             }
             if thread.join().is_err() {
                 event!(THREAD_OF_ENGINE);

@@ -83,12 +83,12 @@ impl EngineShared {
 
     /// While the index is missing the indexer builds it anyway.
     fn wait_until_searchable(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
-        let given_up = self.bell.given_up();
+        let given_up = self.notifier.given_up();
         while self.view().is_none() {
-            if self.bell.is_closed() {
+            if self.notifier.is_closed() {
                 return Err(closing());
             }
-            if self.bell.given_up() != given_up {
+            if self.notifier.given_up() != given_up {
                 return Err(self.why_built().unwrap_or_else(|| "the index was given up".into()));
             }
             let last = self.seq();
@@ -107,7 +107,7 @@ impl EngineShared {
         loop {
             let target = self.seq();
             progress(at, target);
-            if self.bell.is_closed() {
+            if self.notifier.is_closed() {
                 writer.close();
                 return Err(closing());
             }
@@ -124,7 +124,7 @@ impl EngineShared {
         }
         writer.commit(at, more, self.classes().ranks()).map_err(told)?;
         let (answer, ended): (_, Receiver<_>) = sync_channel(1);
-        self.bell.offer(ReplacementIndex { writer, at, answer });
+        self.notifier.offer(ReplacementIndex { writer, at, answer });
         let ended = ended.recv().unwrap_or_else(|_| Err(closing()));
         progress(self.seq(), self.seq());
         ended

@@ -441,7 +441,7 @@ fn a_condemned_index_is_replaced_while_writes_go_on() {
                 // Every change is a create here.
                 Ok(page) if page.total == page.at.0 => {
                     if !std::mem::replace(&mut condemned, true) {
-                        engine.shared.bell.condemn();
+                        engine.shared.notifier.condemn();
                     }
                 }
                 Ok(page) => panic!("{} of {}", page.total, page.at),

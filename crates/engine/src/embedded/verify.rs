@@ -85,7 +85,7 @@ impl Engine {
         }
         if verified.problems.iter().any(|problem| problem.part == "index") {
             // Whoever looks after it looks it through, and builds it again where that is needed.
-            self.shared.bell.suspect();
+            self.shared.notifier.suspect();
         }
         Ok(verified)
     }

@@ -99,7 +99,7 @@ impl SteppedWriter {
             let _turn = self.shared.publishing();
             self.shared.set_view(None);
         }
-        self.shared.bell.ring();
+        self.shared.notifier.wake();
     }
 
     /// Lets the indexer catch up before the overlay reaches its bound: past its half a batch waits for each thousand rows more.

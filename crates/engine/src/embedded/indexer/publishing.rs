@@ -49,7 +49,7 @@ impl EngineShared {
         };
         self.set_view(Some(view));
         self.seq.store(seq.0, Ordering::Release);
-        self.bell.note(many);
+        self.notifier.note(many);
     }
 
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
@@ -91,7 +91,7 @@ impl EngineShared {
         };
         self.set_view(Some(view));
         if tail {
-            self.bell.note(false);
+            self.notifier.note(false);
         }
         Ok(())
     }

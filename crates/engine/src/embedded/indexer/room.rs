@@ -59,7 +59,7 @@ fn takes_nothing(medium: &IndexMedium, folder: &Path) -> bool {
 /// It is not what it was.
 pub(super) fn wait(shared: &EngineShared, at: Seq) -> Option<Result<IndexWriterHandle, String>> {
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
-    while shared.bell.pause(PAUSE) {
+    while shared.notifier.pause(PAUSE) {
         if takes_nothing(medium, folder) {
             continue;
         }

@@ -12,7 +12,7 @@ pub(in crate::embedded) const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
 pub(in crate::embedded) fn look_through(shared: &EngineShared, writer: &IndexWriterHandle) -> Result<(), String> {
-    shared.bell.looked();
+    shared.notifier.looked();
     checked(|| writer.check().run(&|| true))
 }
 

@@ -153,7 +153,7 @@ impl Run {
             35 => self.crash(),
             36 => self.reopen(),
             37 => {
-                self.process.engine.shared.bell.condemn();
+                self.process.engine.shared.notifier.condemn();
                 self.note("the index is condemned");
             }
             38 => {

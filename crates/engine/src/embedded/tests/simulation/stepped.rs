@@ -11,7 +11,7 @@ use crate::embedded::index::medium::memory::MemoryFiles;
 use crate::embedded::indexer::{self, Building, Indexer, Sealed};
 use crate::embedded::store::backend::disk::SimulatedDisk;
 use crate::embedded::writer::{FailedBatch, StoredBatch as Committed};
-use crate::embedded::{EngineMedia, Hands};
+use crate::embedded::{EngineMedia, EngineWorkers};
 
 /// What outlives a process.
 pub(crate) struct Machine {
@@ -53,8 +53,8 @@ impl Machine {
             store: store::StoreMedium::File(store::FileMedium::of(&self.disk)),
             index: index::IndexMedium::of(&self.files),
         };
-        let (engine, hands) = Engine::assemble(&options, media)?;
-        let Hands { writer, queue, indexer: Indexer { writer: index, at, .. } } = hands;
+        let (engine, workers) = Engine::assemble(&options, media)?;
+        let EngineWorkers { writer, queue, indexer: Indexer { writer: index, at, .. } } = workers;
         let indexing =
             if engine.shared.view().is_some() { Indexing::Idle } else { Indexing::Building(Building::from(at)) };
         let batch = Batch::None;
@@ -254,7 +254,7 @@ impl Process {
                 true => (Indexing::Idle, "goes live"),
                 false => (Indexing::Building(building), "builds"),
             }),
-            Indexing::Idle if shared.bell.was_condemned() => Err("a search could not read it".into()),
+            Indexing::Idle if shared.notifier.was_condemned() => Err("a search could not read it".into()),
             Indexing::Idle if shared.view().is_none() => Err("its view was given up".into()),
             Indexing::Idle => Ok(match shared.seal() {
                 Some(sealed) => (Indexing::Sealed(sealed), "seals"),

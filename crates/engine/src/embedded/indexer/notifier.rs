@@ -16,13 +16,13 @@ const SUSPICION_TIME: Duration = Duration::from_secs(60);
 
 /// Wakes the indexer.
 #[derive(Default)]
-pub(crate) struct Bell {
-    state: Mutex<BellState>,
-    rang: Condvar,
+pub(crate) struct Notifier {
+    state: Mutex<NotifierState>,
+    woken: Condvar,
 }
 
 #[derive(Default)]
-struct BellState {
+struct NotifierState {
     /// When the first change of the next round came.
     since: Option<Instant>,
     /// Do not wait any longer.
@@ -42,7 +42,7 @@ struct BellState {
     closed: bool,
 }
 
-impl Bell {
+impl Notifier {
     /// Changes have come; `many` are worth a round at once.
     pub(crate) fn note(&self, many: bool) {
         let mut state = self.state.lock().expect("no holder of this lock can panic");
@@ -50,26 +50,26 @@ impl Bell {
         state.since.get_or_insert_with(Instant::now);
         state.now |= many;
         if first || many {
-            self.rang.notify_all();
+            self.woken.notify_all();
         }
     }
 
     /// A round is wanted at once.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake(&self) {
         self.state.lock().expect("no holder of this lock can panic").now = true;
-        self.rang.notify_all();
+        self.woken.notify_all();
     }
 
     /// A search found the index damaged: it is to be given up.
     pub(crate) fn condemn(&self) {
         self.state.lock().expect("no holder of this lock can panic").condemned = true;
-        self.ring();
+        self.wake();
     }
 
     /// A search panicked: the index's files are to be looked through.
     pub(crate) fn suspect(&self) {
         self.state.lock().expect("no holder of this lock can panic").suspected = true;
-        self.ring();
+        self.wake();
     }
 
     /// Whether the index's files are to be looked through now: after a suspicion, though not again and again, and at times without one.
@@ -86,10 +86,10 @@ impl Bell {
         is_time
     }
 
-    /// Waits, however often it is rung. False when the engine is closed meanwhile.
+    /// Waits, however often it is woken. False when the engine is closed meanwhile.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         let state = self.state.lock().expect("no holder of this lock can panic");
-        let waited = self.rang.wait_timeout_while(state, time, |state| !state.closed);
+        let waited = self.woken.wait_timeout_while(state, time, |state| !state.closed);
         !waited.expect("no holder of this lock can panic").0.closed
     }
 
@@ -111,7 +111,7 @@ impl Bell {
     /// An index was made beside: it is to take the place of the one in use.
     pub(crate) fn offer(&self, beside: ReplacementIndex) {
         self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
-        self.ring();
+        self.wake();
     }
 
     /// What was offered.
@@ -127,7 +127,7 @@ impl Bell {
     /// Nothing more will come.
     pub(crate) fn close(&self) {
         self.state.lock().expect("no holder of this lock can panic").closed = true;
-        self.rang.notify_all();
+        self.woken.notify_all();
     }
 
     /// Waits for the next round; false when it is the last one.
@@ -145,7 +145,7 @@ impl Bell {
                 return true;
             }
             let left = left.map_or(look_in, |left| left.min(look_in));
-            state = self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0;
+            state = self.woken.wait_timeout(state, left).expect("no holder of this lock can panic").0;
         }
     }
 
@@ -154,7 +154,7 @@ impl Bell {
     }
 }
 
-impl BellState {
+impl NotifierState {
     /// How long until the index's files are to be looked through.
     fn look_in(&self) -> Duration {
         let left = |time: Duration, since: Option<Instant>| since.map(|since| time.saturating_sub(since.elapsed()));
@@ -172,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_suspicion_is_answered_at_once_and_the_next_one_waits() {
-        let bell = Bell::default();
-        assert!(!bell.is_time_to_look());
-        bell.suspect();
-        assert!(bell.is_time_to_look());
-        bell.suspect();
-        assert!(!bell.is_time_to_look());
-        let left = bell.state.lock().unwrap().look_in();
+        let notifier = Notifier::default();
+        assert!(!notifier.is_time_to_look());
+        notifier.suspect();
+        assert!(notifier.is_time_to_look());
+        notifier.suspect();
+        assert!(!notifier.is_time_to_look());
+        let left = notifier.state.lock().unwrap().look_in();
         assert!(left > Duration::ZERO && left <= SUSPICION_TIME, "{left:?}");
     }
 }
