@@ -29,7 +29,7 @@ impl FolderBehind {
         archive: &Archive,
     ) -> Result<FolderBehind, String> {
         let told = |problem: String| format!("{}: {problem}", data.display());
-        let looked = FolderHistory::look(data, cache_bytes, names.to_vec(), &archive.about.epoch);
+        let looked = FolderHistory::open_read_only(data, cache_bytes, names.to_vec(), &archive.about.epoch);
         let is_cut = |error: &StoreError| {
             matches!(error, StoreError::Io(_) | StoreError::Damaged(_)) && data.join(RESTORING).exists()
         };

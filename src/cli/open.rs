@@ -183,7 +183,7 @@ pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
 pub(super) fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_store(config)?;
-    let looked = Engine::look(options(config, engine::system_clock(), Metrics::new()));
+    let looked = Engine::open_read_only(options(config, engine::system_clock(), Metrics::new()));
     looked.map_err(|error| unopened(folder, &error))
 }
 

@@ -126,14 +126,14 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens the data folder to look at it: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
+    /// Opens the data folder read-only: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
     /// to the folder, and leaves it as it was.
     ///
     /// # Errors
     /// As [`open`](Self::open), or there is no store.
-    pub fn look(options: EngineOptions) -> Result<Engine, StoreError> {
+    pub fn open_read_only(options: EngineOptions) -> Result<Engine, StoreError> {
         let media = EngineMedia::default();
-        let (store, opened) = Store::look(&options.folder, store_options(&options, media.store))?;
+        let (store, opened) = Store::open_read_only(&options.folder, store_options(&options, media.store))?;
         let (seal_key, migrated, names) = (opened.seal_key, opened.migrated, options.names.clone());
         let shared = Self::share(&options, media.index, store, opened)?;
         let (queue, threads) = (Mutex::new(None), Mutex::default());
@@ -227,7 +227,7 @@ impl Engine {
             epoch: &self.shared.origin.epoch,
             format: store::FORMAT,
             // What a look does in memory is done again by whoever opens the folder to write.
-            migrated_from: self.migrated.filter(|_| !self.shared.store.is_looked_at()),
+            migrated_from: self.migrated.filter(|_| !self.shared.store.is_read_only()),
             seal_key: self.seal_key,
         }
     }
@@ -300,7 +300,7 @@ impl Engine {
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
     pub fn close(&self) {
-        if self.stop() || self.shared.store.is_looked_at() {
+        if self.stop() || self.shared.store.is_read_only() {
             self.let_go();
         }
     }

@@ -95,7 +95,7 @@ impl Engine {
         if let Err(gone) = self.shared.store.expect_in_place() {
             found.tell("file", &gone.to_string());
         }
-        if self.shared.store.is_looked_at() {
+        if self.shared.store.is_read_only() {
             report(&Verifying { part: "file", at: 0, of: 1 });
             // redb's own check ends at the first page that cannot be read; what it looks at besides are the free pages.
             let is_whole = pages::pages(&self.shared.store.pages()?, &mut found);
@@ -108,7 +108,7 @@ impl Engine {
                 Some(Err(error)) => return Err(error),
             }
         }
-        if let Some(from) = self.migrated.filter(|_| self.shared.store.is_looked_at()) {
+        if let Some(from) = self.migrated.filter(|_| self.shared.store.is_read_only()) {
             found.note(&format!(
                 "the store is of format {from} and was looked at as the next start will bring it to format {FORMAT}"
             ));
@@ -159,7 +159,7 @@ impl Check<'_> {
         match caught(|| run(self)) {
             Some(Ok(())) => {}
             // A folder that is looked at is opened again by the next part.
-            Some(Err(StoreError::Reopening)) if self.shared.store.is_looked_at() => {
+            Some(Err(StoreError::Reopening)) if self.shared.store.is_read_only() => {
                 self.found.tell(name, "it cannot be read to its end: the file system failed");
             }
             Some(Err(StoreError::Reopening)) => return Err(StoreError::Reopening),

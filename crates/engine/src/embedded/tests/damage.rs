@@ -233,7 +233,7 @@ fn reads_go_on_while_the_disk_takes_nothing_and_writes_when_it_does_again() {
         let written = fixture.engine.seq().0;
         assert!(matches!(refused, Err(RefusedChange::Store(_))), "{refused:?}");
         until(&fixture, "it is told", |health| matches!(health.store, StoreHealth::Reopening { .. }));
-        until(&fixture, "it is opened aside", |_| fixture.engine.shared.store.is_aside());
+        until(&fixture, "it is opened copy-on-write", |_| fixture.engine.shared.store.is_copy_on_write());
         // Between two tries to open it a read may be told to come again.
         let read = || fixture.engine.read(there.id, None, |entry| entry.stored());
         let deadline = Instant::now() + Duration::from_secs(60);

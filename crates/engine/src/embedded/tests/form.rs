@@ -95,7 +95,7 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
         fs::write(&file, &whole).unwrap();
         tamper(&file);
         for serves in [false, true] {
-            let open = if serves { Engine::open } else { Engine::look };
+            let open = if serves { Engine::open } else { Engine::open_read_only };
             let (engine, part, read) = match (open(options(&folder, &fixture.now)), met) {
                 (Ok(engine), Met::Reading(part, read)) => (engine, part, read),
                 (opened, met) => {

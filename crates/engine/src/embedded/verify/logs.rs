@@ -90,7 +90,7 @@ impl Check<'_> {
             self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
         }
         // A server goes on counting.
-        if self.shared.store.is_looked_at() && !self.reader()?.are_times_counted()? {
+        if self.shared.store.is_read_only() && !self.reader()?.are_times_counted()? {
             self.found.tell("time_count", "the numbers of versions by the hour are not those of the changes");
         }
         Ok(())

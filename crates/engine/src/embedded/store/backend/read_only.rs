@@ -6,8 +6,8 @@ use redb::{Builder, Database, DatabaseError};
 
 use super::super::folder_lock::FolderLock;
 use super::FileMedium;
-use super::aside::Aside;
-use super::heard::Heard;
+use super::copy_on_write::CopyOnWriteBackend;
+use super::failure_recorder::RecordingBackend;
 use super::mark::UnsyncedMark;
 
 impl FileMedium {
@@ -16,10 +16,10 @@ impl FileMedium {
     ///
     /// # Errors
     /// `DatabaseAlreadyOpen`, or why it cannot be read.
-    pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
+    pub fn open_read_only(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
         let (backend, locks) = self.site.open_to_read(path, true)?;
-        let aside = Box::new(Aside::new(backend, locks)?);
-        builder.create_with_backend(Heard::new(aside, &self.ears, UnsyncedMark::NONE, None))
+        let copy_on_write = Box::new(CopyOnWriteBackend::new(backend, locks)?);
+        builder.create_with_backend(RecordingBackend::new(copy_on_write, &self.recorder, UnsyncedMark::NONE, None))
     }
 
     /// Locks the data folder, until what comes back is dropped: the lock of the database goes with its file, which can be
@@ -49,12 +49,12 @@ mod tests {
         medium.make_if_missing(&builder, &path).unwrap();
         let served = medium.open(&builder, &path).unwrap();
         assert!(matches!(readable(&path), Err(DatabaseError::DatabaseAlreadyOpen)));
-        assert!(matches!(medium.open_looking(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        assert!(matches!(medium.open_read_only(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
         drop(served);
         let looked_at = (readable(&path).unwrap(), readable(&path).unwrap());
         assert!(matches!(medium.open(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
         drop(looked_at);
-        drop(medium.open_looking(&builder, &path).unwrap());
+        drop(medium.open_read_only(&builder, &path).unwrap());
         drop(medium.open(&builder, &path).unwrap());
     }
 }

@@ -14,7 +14,7 @@ use crate::limits::STORE_ASIDE_BYTES_MAX;
 const BLOCK_BYTES: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Aside {
+pub(super) struct CopyOnWriteBackend {
     below: Box<dyn StorageBackend>,
     /// Whether the bytes below can be locked.
     locks: bool,
@@ -29,10 +29,14 @@ struct WrittenPages {
     blocks: HashMap<u64, Box<[u8]>>,
 }
 
-impl Aside {
-    pub(super) fn new(below: Box<dyn StorageBackend>, locks: bool) -> io::Result<Aside> {
+impl CopyOnWriteBackend {
+    pub(super) fn new(below: Box<dyn StorageBackend>, locks: bool) -> io::Result<CopyOnWriteBackend> {
         let len = below.len()?;
-        Ok(Aside { below, locks, written: Mutex::new(WrittenPages { len, below_len: len, blocks: HashMap::new() }) })
+        Ok(CopyOnWriteBackend {
+            below,
+            locks,
+            written: Mutex::new(WrittenPages { len, below_len: len, blocks: HashMap::new() }),
+        })
     }
 
     fn written(&self) -> MutexGuard<'_, WrittenPages> {
@@ -67,7 +71,7 @@ fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, std::ops::Range<
     })
 }
 
-impl StorageBackend for Aside {
+impl StorageBackend for CopyOnWriteBackend {
     fn len(&self) -> io::Result<u64> {
         Ok(self.written().len)
     }
@@ -167,23 +171,23 @@ mod tests {
             let memory = InMemoryBackend::new();
             memory.set_len(below.len() as u64).unwrap();
             memory.write(0, &below).unwrap();
-            let aside = Aside::new(Box::new(memory), true).unwrap();
+            let copy_on_write = CopyOnWriteBackend::new(Box::new(memory), true).unwrap();
             let mut model = below.clone();
             for (cuts, offset, data) in steps {
                 if cuts {
-                    aside.set_len(offset).unwrap();
+                    copy_on_write.set_len(offset).unwrap();
                     model.resize(offset as usize, 0);
                 } else if offset as usize + data.len() <= model.len() {
-                    aside.write(offset, &data).unwrap();
+                    copy_on_write.write(offset, &data).unwrap();
                     model[offset as usize..offset as usize + data.len()].copy_from_slice(&data);
                 }
                 let mut read = vec![0; model.len()];
-                aside.read(0, &mut read).unwrap();
+                copy_on_write.read(0, &mut read).unwrap();
                 prop_assert!(read == model);
             }
-            prop_assert!(aside.read(0, &mut vec![0; model.len() + 1]).is_err());
+            prop_assert!(copy_on_write.read(0, &mut vec![0; model.len() + 1]).is_err());
             let mut untouched = vec![0; below.len()];
-            aside.below.read(0, &mut untouched).unwrap();
+            copy_on_write.below.read(0, &mut untouched).unwrap();
             prop_assert_eq!(untouched, below);
         }
     }

@@ -46,7 +46,7 @@ pub(crate) struct CommittedIndex {
 }
 
 /// Looks at the index of a folder and reads all its files. `origin` is what it should have been made from.
-pub(crate) fn look(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
+pub(crate) fn inspect(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
     match read(medium, folder, origin) {
         IndexFolderState::Whole(committed) => match damage(&committed.index, FilesCompared::All, &|| true) {
             Ok(damaged) if damaged.is_empty() => IndexFolderState::Whole(committed),
@@ -57,7 +57,7 @@ pub(crate) fn look(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) ->
     }
 }
 
-/// As [`look`], without reading more than what the index says of itself.
+/// As [`inspect`], without reading more than what the index says of itself.
 pub(crate) fn read(medium: &IndexMedium, folder: &Path, origin: &IndexOrigin) -> IndexFolderState {
     read_where(medium, folder, &|found| found == origin)
 }
@@ -78,7 +78,7 @@ fn read_where(medium: &IndexMedium, folder: &Path, fits: &dyn Fn(&IndexOrigin) -
     if let Some(problem) = regular_file::irregular_in(folder) {
         return IndexFolderState::Damaged(vec![problem]);
     }
-    let Ok(directory) = medium.looking(folder) else { return none() };
+    let Ok(directory) = medium.read_only_directory(folder) else { return none() };
     let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
     let lists: Vec<&str> = LISTS.into_iter().filter(lacks).collect();
     if lists.contains(&LISTS[0]) && holds_no_segment(folder) {

@@ -1,4 +1,4 @@
-//! A backend that is listened to.
+//! A backend whose failures are recorded.
 //!
 //! redb refuses everything after one failed call, reads too, until it is opened again. So the first call that fails raises the alarm, and
 //! the writer opens the database again, whoever met the failure.
@@ -25,9 +25,9 @@ use base::log::event;
 /// so that none of them lies in two such windows.
 const STORE_AGAIN_BYTES: usize = 2 * 1024 * 1024;
 
-/// What was heard of one file, however often it was opened by this process.
+/// What was recorded of one file, however often it was opened by this process.
 #[derive(Debug, Default)]
-pub(super) struct Ears {
+pub(super) struct FailureRecorder {
     /// Openings so far.
     opened: AtomicU64,
     /// The last of them that failed.
@@ -41,12 +41,12 @@ pub(super) struct Ears {
     /// Its path was found to lead to no file, to another one, or to one that was cut.
     pub is_gone: AtomicBool,
     /// Held by whoever syncs.
-    doubt: Mutex<Doubt>,
+    unsynced: Mutex<UnsyncedRanges>,
 }
 
-/// What may not be on the disk though it can be read.
+/// Bytes that can be read and may not be on the disk.
 #[derive(Debug, Default)]
-struct Doubt {
+struct UnsyncedRanges {
     ranges: Ranges,
     /// A sync by this process has succeeded. Until then one that fails may tell of what a process before has written.
     has_synced: bool,
@@ -54,7 +54,7 @@ struct Doubt {
     is_marked: bool,
 }
 
-impl Ears {
+impl FailureRecorder {
     /// Whether a call has failed since the file was opened.
     pub(super) fn has_failed(&self) -> bool {
         let opened = self.opened.load(Ordering::Acquire);
@@ -65,16 +65,16 @@ impl Ears {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn doubt(&self) -> MutexGuard<'_, Doubt> {
-        self.doubt.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unsynced(&self) -> MutexGuard<'_, UnsyncedRanges> {
+        self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One opening of the file.
+/// One opening of the file, whose calls are recorded.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct RecordingBackend {
     inner: Box<dyn StorageBackend>,
-    ears: Arc<Ears>,
+    recorder: Arc<FailureRecorder>,
     mark: UnsyncedMark,
     /// Where it is a file of the file system.
     file: Option<File>,
@@ -83,19 +83,19 @@ pub(super) struct Heard {
     has_begun: AtomicBool,
 }
 
-impl Heard {
+impl RecordingBackend {
     pub(super) fn new(
         inner: Box<dyn StorageBackend>,
-        ears: &Arc<Ears>,
+        recorder: &Arc<FailureRecorder>,
         mark: UnsyncedMark,
         file: Option<File>,
-    ) -> Heard {
-        let number = ears.opened.fetch_add(1, Ordering::AcqRel) + 1;
-        Heard { inner, ears: ears.clone(), mark, file, number, has_begun: AtomicBool::new(false) }
+    ) -> RecordingBackend {
+        let number = recorder.opened.fetch_add(1, Ordering::AcqRel) + 1;
+        RecordingBackend { inner, recorder: recorder.clone(), mark, file, number, has_begun: AtomicBool::new(false) }
     }
 
     /// Makes a call; before the first one, which comes when nobody else has the file, what can be read is made durable.
-    fn hear<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    fn recorded<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         // Looked at before it is changed: readers on many threads share this line of memory.
         let has_begun = self.has_begun.load(Ordering::Acquire) || self.has_begun.swap(true, Ordering::AcqRel);
         let begun = match has_begun {
@@ -105,54 +105,54 @@ impl Heard {
         };
         let result = begun.and_then(|()| call());
         if result.is_err() {
-            self.ears.failed.fetch_max(self.number, Ordering::AcqRel);
+            self.recorder.failed.fetch_max(self.number, Ordering::AcqRel);
         }
         result
     }
 
-    /// As [`hear`](Self::hear), of a call that changes a range, whether it says so or fails.
+    /// As [`recorded`](Self::hear), of a call that changes a range, whether it says so or fails.
     fn change<T>(&self, from: u64, to: u64, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.hear(|| {
+        self.recorded(|| {
             // redb writes what it has in memory when it closes: a file that was cut would look like one that is whole.
-            if self.ears.is_gone.load(Ordering::Acquire) {
+            if self.recorder.is_gone.load(Ordering::Acquire) {
                 return Err(io::Error::other("the file is not the one that was opened, or was cut"));
             }
             let result = call();
             // Behind the call: a sync that began before it may have missed it.
-            self.ears.written().add(from, to);
+            self.recorder.written().add(from, to);
             result
         })
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut doubt = self.ears.doubt();
-        if !doubt.has_synced
+        let mut unsynced = self.recorder.unsynced();
+        if !unsynced.has_synced
             && let Some(left) = self.mark.read()
         {
-            doubt.ranges.add_all(&left);
-            doubt.is_marked = true;
+            unsynced.ranges.add_all(&left);
+            unsynced.is_marked = true;
         }
-        let due = std::mem::take(&mut *self.ears.written());
-        match self.write_again(&doubt.ranges).and_then(|()| self.inner.sync_data()) {
+        let due = std::mem::take(&mut *self.recorder.written());
+        match self.write_again(&unsynced.ranges).and_then(|()| self.inner.sync_data()) {
             Ok(()) => {
-                doubt.has_synced = true;
-                doubt.ranges = Ranges::default();
-                if std::mem::take(&mut doubt.is_marked) {
+                unsynced.has_synced = true;
+                unsynced.ranges = Ranges::default();
+                if std::mem::take(&mut unsynced.is_marked) {
                     self.mark.remove();
                     event!(STORE_SYNCED);
                 }
                 Ok(())
             }
             Err(error) => {
-                let due = if doubt.has_synced { due } else { Ranges::whole() };
-                doubt.ranges.add_all(&due);
+                let due = if unsynced.has_synced { due } else { Ranges::whole() };
+                unsynced.ranges.add_all(&due);
                 // What was written meanwhile may have been in this sync or not.
-                doubt.ranges.add_all(&self.ears.written());
-                if doubt.ranges.is_empty() {
+                unsynced.ranges.add_all(&self.recorder.written());
+                if unsynced.ranges.is_empty() {
                     return Err(error);
                 }
-                doubt.is_marked = true;
-                if let Err(problem) = self.mark.write(&doubt.ranges) {
+                unsynced.is_marked = true;
+                if let Err(problem) = self.mark.write(&unsynced.ranges) {
                     event!(STORE_SYNC_UNMARKED, %problem);
                 }
                 Err(error)
@@ -224,28 +224,28 @@ impl Heard {
     }
 }
 
-impl StorageBackend for Heard {
+impl StorageBackend for RecordingBackend {
     fn len(&self) -> io::Result<u64> {
-        self.hear(|| self.inner.len())
+        self.recorded(|| self.inner.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.hear(|| self.inner.read(offset, out))
+        self.recorded(|| self.inner.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         // The last byte stands for the length: what lies before it was written, or is a hole that takes no room.
         self.change(len.saturating_sub(1), len, || {
             // Never more than the file has: it may be asked at any moment.
-            self.ears.bytes.fetch_min(len, Ordering::AcqRel);
+            self.recorder.bytes.fetch_min(len, Ordering::AcqRel);
             self.inner.set_len(len)?;
-            self.ears.bytes.store(len, Ordering::Release);
+            self.recorder.bytes.store(len, Ordering::Release);
             Ok(())
         })
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.hear(|| self.sync())
+        self.recorded(|| self.sync())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
