@@ -93,12 +93,15 @@ impl Service {
         // How many versions a certificate has is not for those who may not see it.
         let found = self.engine.read(id, None, |newest| {
             let version = version.map(|version| newest.read(Some(version), |entry| entry.stored_with_row()));
-            Ok((newest.standing()?, version.transpose()?.flatten()))
+            Ok((newest.effective_row()?, version.transpose()?.flatten()))
         });
-        let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
-        let now =
-            standing.row.as_ref().and_then(|row| grants.visible(PermittedAction::Read, id, row)).ok_or_else(hidden)?;
-        if standing.state == State::Deleted && !grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
+        let (effective_row, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
+        let now = effective_row
+            .row
+            .as_ref()
+            .and_then(|row| grants.visible(PermittedAction::Read, id, row))
+            .ok_or_else(hidden)?;
+        if effective_row.state == State::Deleted && !grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             return Err(hidden());
         }
         let Some((stored, row)) = found else { return Err(no_version(instance, version)) };
@@ -106,7 +109,7 @@ impl Service {
             return Err(deleted(id));
         }
         // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
-        let then = match (row, standing.row) {
+        let then = match (row, effective_row.row) {
             (_, None) => None,
             (row, Some(current)) => grants.visible(PermittedAction::Read, id, &current).and(row),
         };

@@ -63,8 +63,8 @@ impl Service {
     ) -> Result<Option<Box<CertificateRenderer>>, Outcome> {
         let Some(grants) = &context.grants else { return Ok(None) };
         let Some(renderer) = self.renderer_of(grants, may) else { return Ok(None) };
-        let standing = self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?;
-        let view = standing.and_then(|standing| grants.visible(may, id, standing.row.as_ref()?));
+        let effective_row = self.engine.read(id, None, |entry| entry.effective_row()).map_err(unreadable)?;
+        let view = effective_row.and_then(|effective_row| grants.visible(may, id, effective_row.row.as_ref()?));
         Ok((view != Some(CertificateView::Full)).then(|| Box::new(renderer)))
     }
 }

@@ -14,7 +14,7 @@ use crate::registry::LookupPurpose;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::{Id, Openness};
-use engine::RowStanding;
+use engine::EffectiveRow;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl RequestContext {
@@ -45,9 +45,14 @@ impl RequestContext {
 
     /// # Errors
     /// 403 for a certificate outside of the caller's rights.
-    pub(super) fn check_standing(&self, may: PermittedAction, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
+    pub(super) fn check_effective_row(
+        &self,
+        may: PermittedAction,
+        id: Id,
+        effective_row: &EffectiveRow,
+    ) -> Result<(), Outcome> {
         let Some(grants) = &self.grants else { return Ok(()) };
-        let visible = standing.row.as_ref().and_then(|row| grants.visible(may, id, row));
+        let visible = effective_row.row.as_ref().and_then(|row| grants.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
     }
 }
@@ -151,15 +156,15 @@ impl Service {
     /// 403. An id never assigned is nobody's business here.
     pub(super) fn check_rows(&self, context: &RequestContext, may: PermittedAction, id: Id) -> Result<(), Outcome> {
         let Some(grants) = &context.grants else { return Ok(()) };
-        let standing = self.engine.read(id, None, |entry| {
+        let effective_row = self.engine.read(id, None, |entry| {
             // Where consent alone binds, it is asked first: it costs less.
             match grants.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
                 true => Ok(None),
-                false => entry.standing().map(Some),
+                false => entry.effective_row().map(Some),
             }
         });
-        match standing.map_err(unreadable)?.flatten() {
-            Some(standing) => context.check_standing(may, id, &standing),
+        match effective_row.map_err(unreadable)?.flatten() {
+            Some(effective_row) => context.check_effective_row(may, id, &effective_row),
             None => Ok(()),
         }
     }

@@ -130,7 +130,7 @@ pub struct StoredVersion {
 
 /// What rights ask of a certificate, all of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowStanding {
+pub struct EffectiveRow {
     /// The newest version, which may be a tombstone.
     pub version: Version,
     /// State after the newest version.

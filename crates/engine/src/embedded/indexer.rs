@@ -17,9 +17,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::EngineShared;
-use super::beside::{ReplacementIndex, clear_away, exchange, put_in_place};
 use super::index::{self, IndexWriterHandle, Snapshot};
 use super::overlay::Generation;
+use super::replacement::{ReplacementIndex, clear_away, exchange, put_in_place};
 use super::store::StoreError;
 use super::view::IndexView;
 use background::BackgroundTask;
@@ -131,7 +131,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         let (mut problem, view) = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(RoundsEnd::Closed) => return writer.close(),
-            Ok(RoundsEnd::Beside(beside)) => match replace(shared, writer, *beside) {
+            Ok(RoundsEnd::Replacement(replacement)) => match replace(shared, writer, *replacement) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -228,7 +228,7 @@ impl BackOff {
 enum RoundsEnd {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Box<ReplacementIndex>),
+    Replacement(Box<ReplacementIndex>),
 }
 
 fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -> Result<RoundsEnd, String> {
@@ -274,10 +274,10 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
         round(shared, writer)?;
         make_orders(shared, &mut orders)?;
         shared.note_index_waits(None);
-        if let Some(mut beside) = shared.notifier.offered() {
-            match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(RoundsEnd::Beside(Box::new(beside))),
-                Err(problem) => beside.refuse(problem),
+        if let Some(mut replacement) = shared.notifier.offered() {
+            match shared.catch_up_replacement(&mut replacement) {
+                Ok(()) => return Ok(RoundsEnd::Replacement(Box::new(replacement))),
+                Err(problem) => replacement.refuse(problem),
             }
         }
         more = shared.notifier.wait();
@@ -308,9 +308,9 @@ fn make_orders(shared: &Arc<EngineShared>, orders: &mut BackgroundTask) -> Resul
 fn replace(
     shared: &EngineShared,
     writer: IndexWriterHandle,
-    beside: ReplacementIndex,
+    replacement: ReplacementIndex,
 ) -> Result<IndexWriterHandle, String> {
-    let ReplacementIndex { writer: made, answer, .. } = beside;
+    let ReplacementIndex { writer: made, answer, .. } = replacement;
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
     made.close();

@@ -1,7 +1,6 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
 mod append;
-mod beside;
 mod classes;
 mod closed_certificates;
 mod closed_versions;
@@ -28,6 +27,7 @@ mod panics;
 mod patients;
 mod predicate;
 mod reindex;
+mod replacement;
 mod restore;
 mod salvage;
 mod search_error;
@@ -238,7 +238,7 @@ impl Engine {
         let current = match write {
             Write::Create { .. } => None,
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
-                self.read(*id, None, |entry| entry.standing())?
+                self.read(*id, None, |entry| entry.effective_row())?
             }
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))

@@ -115,7 +115,7 @@ impl Engine {
         }
         report(&Verifying { part: "index", at: 0, of: 1 });
         // The index first: the store is never behind it.
-        let (index, standing) = self.index_to_compare(&mut found);
+        let (index, verdict) = self.index_to_compare(&mut found);
         let reader = self.shared.store.reader()?;
         let position = reader.position()?;
         let start = Start {
@@ -144,7 +144,7 @@ impl Engine {
         check.part("consent", Check::consents)?;
         check.part("patient", Check::patients)?;
         check.clock();
-        check.found.conclude(standing);
+        check.found.conclude(verdict);
         Ok(check.found.verified(check.start.seq, check.start.register))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::classes::Classes;
 use super::counters::Counters;
 use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot};
-use super::overlay::{Generation, Numbered, OverlayEntry};
+use super::overlay::{Generation, NumberedRow, OverlayEntry};
 use super::predicate::Predicate;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
@@ -96,7 +96,7 @@ impl IndexView {
         let (count, _) = self.walk(SearchPath::Driven(plans), &left, &order, 0)?;
         let mut share = 0;
         self.each_entry(&query.filter, &mut |entry| {
-            let meets = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
+            let meets = |row: &Option<Arc<NumberedRow>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
             share += i64::from(meets(&entry.new)) - i64::from(meets(&entry.old));
         });
         let exceptions = u64::try_from(count as i64 + share).expect("no view counts less than nothing");
@@ -282,7 +282,7 @@ impl IndexView {
             // The sum over all changes of one certificate telescopes to its newest row less the one the index holds.
             overlay.share += i64::from(new.is_some()) - i64::from(old.is_some());
             if jumps {
-                let place = |row: &Arc<Numbered>| order.candidate(entry.id, entry.version, row.class, &row.row);
+                let place = |row: &Arc<NumberedRow>| order.candidate(entry.id, entry.version, row.class, &row.row);
                 // What an earlier change of the same certificate added is taken away again at the same place.
                 overlay.moved.extend(new.map(|row| (place(row), 1)));
                 overlay.moved.extend(old.map(|row| (place(row), -1)));
@@ -388,10 +388,10 @@ impl Narrow<'_> {
 }
 
 /// A row with its class number, sharing the class of the list.
-pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>> {
+pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<NumberedRow>> {
     let (class, shared) = classes.find(&row.class)?;
     row.class = shared;
-    Some(Arc::new(Numbered { row, class }))
+    Some(Arc::new(NumberedRow { row, class }))
 }
 
 #[cfg(test)]

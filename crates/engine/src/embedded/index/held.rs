@@ -9,7 +9,7 @@ use tantivy::DocId;
 
 use super::bounds::bounded;
 use super::{IndexError, Snapshot, title};
-use crate::embedded::overlay::Numbered;
+use crate::embedded::overlay::NumberedRow;
 use certificate::search::parameter::TimeField;
 use certificate::{Id, Version};
 use fhir::date_time::Span;
@@ -45,7 +45,7 @@ impl IndexTerms {
 
 impl IndexedCertificate {
     /// What the index should hold of a row.
-    pub(crate) fn expected(version: Version, numbered: &Numbered) -> IndexedCertificate {
+    pub(crate) fn expected(version: Version, numbered: &NumberedRow) -> IndexedCertificate {
         let row = &numbered.row;
         let mut terms = IndexTerms::default();
         row.terms.iter().for_each(|term| terms.add(term.bytes()));

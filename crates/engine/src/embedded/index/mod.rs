@@ -36,7 +36,7 @@ use tantivy::{
     Term,
 };
 
-use super::overlay::Numbered;
+use super::overlay::NumberedRow;
 use base::log::event;
 use certificate::search::Sort;
 use certificate::{Id, Seq, Version};
@@ -169,7 +169,7 @@ impl IndexWriterHandle {
     }
 
     /// Puts the current row of a certificate in; an older one must be removed first.
-    pub(super) fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), IndexError> {
+    pub(super) fn add(&self, id: Id, version: Version, row: &NumberedRow) -> Result<(), IndexError> {
         let (fields, class, row) = (&self.fields, row.class, &row.row);
         let mut document = TantivyDocument::new();
         document.add_u64(fields.id, id.get());

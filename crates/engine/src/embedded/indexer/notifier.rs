@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::embedded::beside::ReplacementIndex;
+use crate::embedded::replacement::ReplacementIndex;
 
 /// A round is taken when this long has passed since its first change.
 const ROUND_TIME: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ struct NotifierState {
     /// When that was for a suspicion.
     answered: Option<Instant>,
     /// An index made beside, to take the place of the one in use.
-    beside: Option<ReplacementIndex>,
+    replacement: Option<ReplacementIndex>,
     /// How often an index was given up, or could not be made.
     given_up: u64,
     closed: bool,
@@ -109,14 +109,14 @@ impl Notifier {
     }
 
     /// An index was made beside: it is to take the place of the one in use.
-    pub(crate) fn offer(&self, beside: ReplacementIndex) {
-        self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
+    pub(crate) fn offer(&self, replacement: ReplacementIndex) {
+        self.state.lock().expect("no holder of this lock can panic").replacement = Some(replacement);
         self.wake();
     }
 
     /// What was offered.
     pub(crate) fn offered(&self) -> Option<ReplacementIndex> {
-        self.state.lock().expect("no holder of this lock can panic").beside.take()
+        self.state.lock().expect("no holder of this lock can panic").replacement.take()
     }
 
     /// The index's files were looked through just now.

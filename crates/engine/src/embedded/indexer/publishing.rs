@@ -7,10 +7,10 @@ use super::Sealed;
 use crate::embedded::classes::Classes;
 use crate::embedded::counters::{self, Counters};
 use crate::embedded::index::Snapshot;
-use crate::embedded::overlay::{Generation, NewEntry, Numbered};
+use crate::embedded::overlay::{Generation, NewEntry, NumberedRow};
 use crate::embedded::store::record::VersionRecord;
 use crate::embedded::store::row::lay;
-use crate::embedded::store::{ChangeKind, ChangeRow, Stands, StoreError, StoreReader};
+use crate::embedded::store::{ChangeKind, ChangeRow, ReopenedPosition, StoreError, StoreReader};
 use crate::embedded::view::{IndexView, numbered};
 use crate::embedded::{EngineShared, Published};
 use certificate::State;
@@ -53,8 +53,8 @@ impl EngineShared {
     }
 
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
-    pub(crate) fn catch_up(&self, stands: Stands) -> Result<(), StoreError> {
-        let Stands { position, classes, counters } = stands;
+    pub(crate) fn catch_up(&self, reopened: ReopenedPosition) -> Result<(), StoreError> {
+        let ReopenedPosition { position, classes, counters } = reopened;
         let next =
             Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
         let mut published = self.publishing();
@@ -170,7 +170,7 @@ impl EngineShared {
         id: Id,
         version: Version,
         consent: Consent,
-    ) -> Result<Option<Arc<Numbered>>, StoreError> {
+    ) -> Result<Option<Arc<NumberedRow>>, StoreError> {
         let row = reader.version(id, version, |bytes| -> Result<_, StoreError> {
             let record = VersionRecord::read(bytes)?;
             if record.state == State::Deleted { Ok(None) } else { self.row(&record) }

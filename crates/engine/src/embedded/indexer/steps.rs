@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::embedded::index::{self, IndexWriterHandle};
-use crate::embedded::overlay::Numbered;
+use crate::embedded::overlay::NumberedRow;
 use crate::embedded::shared::EngineShared;
 use certificate::{Id, Version};
 
@@ -32,7 +32,7 @@ pub(in crate::embedded) fn put(
     writer: &IndexWriterHandle,
     id: Id,
     version: Version,
-    row: Option<&Numbered>,
+    row: Option<&NumberedRow>,
     replaces: bool,
 ) -> Result<(), index::IndexError> {
     if replaces {

@@ -84,7 +84,7 @@ use opening::{first_look, look_again};
 use optional::{MayBeOpen, opened};
 use pages::Pages;
 pub use payload::payload;
-pub use position::{Stands, StorePosition};
+pub use position::{ReopenedPosition, StorePosition};
 pub use reader::{StoreReader, StoredVersionPage};
 pub use restoring::{RESTORING, is_restoring};
 pub use stamps::{LATEST_STAMP, LatestStamp};
@@ -369,7 +369,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be opened. Where it can be opened copy-on-write, reads go on; nothing is written until this succeeds.
-    pub fn reopen(&self) -> Result<Stands, StoreError> {
+    pub fn reopen(&self) -> Result<ReopenedPosition, StoreError> {
         self.distrust();
         self.expect_in_place()?;
         let ready = self.expect_whole().and_then(|()| Ok(self.options.medium.prove_room(&self.path)?));
@@ -388,16 +388,16 @@ impl Store {
         let open = || -> Result<_, StoreError> {
             ready?;
             let database = self.options.open(&self.path, OpenMode::Write)?;
-            Ok((Stands::read(&database)?, database))
+            Ok((ReopenedPosition::read(&database)?, database))
         };
         let opened = open();
-        let (stands, database) = match opened {
-            Ok((stands, database)) => (Ok(stands), Some(database)),
+        let (reopened, database) = match opened {
+            Ok((reopened, database)) => (Ok(reopened), Some(database)),
             Err(error) => (Err(error), self.options.open(&self.path, OpenMode::CopyOnWrite).ok()),
         };
-        self.is_copy_on_write.store(stands.is_err(), Ordering::Release);
+        self.is_copy_on_write.store(reopened.is_err(), Ordering::Release);
         *guard = database;
-        stands
+        reopened
     }
 
     /// What is in memory may not be what is stored, from now on until [`trust`](Self::trust).

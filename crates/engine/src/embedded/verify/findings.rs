@@ -152,8 +152,8 @@ impl VerifyFindings {
     }
 
     /// Says what a damaged index means, and what to do about it.
-    pub(super) fn conclude(&mut self, standing: IndexVerdict) {
-        let text = match (self.of_index, self.of_others, standing) {
+    pub(super) fn conclude(&mut self, verdict: IndexVerdict) {
+        let text = match (self.of_index, self.of_others, verdict) {
             (0, ..) => return,
             (_, 0, IndexVerdict::Damaged) => {
                 "the search index is damaged, certificates are not affected: the next start builds it again from the store, and so does hcert \

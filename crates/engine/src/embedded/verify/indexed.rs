@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::index::{self, Holdings, IndexedCertificate, Snapshot};
-use super::super::overlay::Numbered;
+use super::super::overlay::NumberedRow;
 use super::super::panics::caught;
 use super::findings::VerifyFindings;
 use certificate::{Id, Seq, Version};
@@ -40,7 +40,7 @@ impl<'s> IndexComparison<'s> {
     pub(super) fn compare(
         &mut self,
         id: Id,
-        expected: Option<Option<(Version, Arc<Numbered>)>>,
+        expected: Option<Option<(Version, Arc<NumberedRow>)>>,
         found: &mut VerifyFindings,
     ) -> Result<(), index::IndexError> {
         let held = self.holdings.of(id, |passed| stranger(passed, found))?;

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::pending::Made;
 use crate::embedded::known_time::ChangeTime;
-use crate::embedded::overlay::Numbered;
-use crate::{AcknowledgedChange, RefusedChange, RowStanding, Write};
+use crate::embedded::overlay::NumberedRow;
+use crate::{AcknowledgedChange, EffectiveRow, RefusedChange, Write};
 use certificate::search::row::Row;
 use certificate::{Id, Stamp, State, Version};
 
 /// The newest version of a certificate, as the rules ask for it and as the overlay does.
 pub(super) struct NewestVersion {
-    pub standing: RowStanding,
+    pub effective_row: EffectiveRow,
     pub made: Made,
     /// None for a tombstone.
-    pub old: Option<Arc<Numbered>>,
+    pub old: Option<Arc<NumberedRow>>,
 }
 
 /// What became of a write.
@@ -42,7 +42,7 @@ pub(super) struct NewVersion {
     pub stamp: Stamp,
     pub state: State,
     pub row: Option<Row>,
-    pub old: Option<Arc<Numbered>>,
+    pub old: Option<Arc<NumberedRow>>,
     /// It keeps its time, and may be ahead of the clock.
     pub is_imported: bool,
 }

@@ -7,11 +7,11 @@ use std::sync::atomic;
 use super::consent::ConsentChange;
 use super::decided::{After, Decided, NewVersion, NewestVersion};
 use super::{BatchNewest, Made, Pending, SteppedWriter};
-use crate::RowStanding;
+use crate::EffectiveRow;
 use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
 use crate::embedded::known_time::ChangeTime;
-use crate::embedded::overlay::{NewEntry, Numbered};
+use crate::embedded::overlay::{NewEntry, NumberedRow};
 use crate::embedded::store::record::{EntryDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
@@ -41,7 +41,7 @@ impl SteppedWriter {
                 (*id, self.current(batch, pending, *id)?)
             }
         };
-        let decision = match judge(&write, met.as_ref().map(|met| &met.standing)) {
+        let decision = match judge(&write, met.as_ref().map(|met| &met.effective_row)) {
             Ok(decision) => decision,
             Err(refused) => return Ok(Decided::Now(Err(refused))),
         };
@@ -92,7 +92,7 @@ impl SteppedWriter {
         draft: &EntryDraft,
     ) -> Result<Result<AcknowledgedChange, RefusedChange>, StoreError> {
         let (current, made, old) = match met {
-            Some(NewestVersion { standing, made, old }) => (Some(standing), Some(made), old),
+            Some(NewestVersion { effective_row, made, old }) => (Some(effective_row), Some(made), old),
             None => (None, None, None),
         };
         let state = match decision {
@@ -109,7 +109,7 @@ impl SteppedWriter {
                     Err(problem) => return Ok(Err(RefusedChange::Clock(problem))),
                 };
                 let made = made.expect("what is stored was made");
-                let met = NewestVersion { standing: current, made, old };
+                let met = NewestVersion { effective_row: current, made, old };
                 let written = self.store_consent(batch, pending, now, id, met, said)?;
                 return Ok(Ok(written));
             }
@@ -204,8 +204,12 @@ impl SteppedWriter {
     ) -> Result<Option<NewestVersion>, StoreError> {
         if let Some(BatchNewest { version, state, made, row }) = pending.newest.get(&id) {
             let (version, state, made) = (*version, *state, *made);
-            let standing = RowStanding { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some(NewestVersion { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
+            let effective_row = EffectiveRow { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some(NewestVersion {
+                effective_row,
+                made,
+                old: row.clone().filter(|_| state != State::Deleted),
+            }));
         }
         let found = batch.newest(id, |version, bytes| -> Result<_, StoreError> {
             let record = VersionRecord::read(bytes)?;
@@ -229,7 +233,7 @@ impl SteppedWriter {
             }
             _ => None,
         };
-        Ok(Some(NewestVersion { standing: RowStanding { version, state, row }, made, old }))
+        Ok(Some(NewestVersion { effective_row: EffectiveRow { version, state, row }, made, old }))
     }
 
     /// Whether the row's class is known or may become so.
@@ -246,19 +250,19 @@ impl SteppedWriter {
         batch: &mut Batch,
         pending: &mut Pending,
         mut row: Row,
-    ) -> Result<Arc<Numbered>, StoreError> {
+    ) -> Result<Arc<NumberedRow>, StoreError> {
         let known = match &pending.classes {
             Some(classes) => classes.find(&row.class),
             None => self.shared.publishing().classes.find(&row.class),
         };
         if let Some((class, shared)) = known {
             row.class = shared;
-            return Ok(Arc::new(Numbered { row, class }));
+            return Ok(Arc::new(NumberedRow { row, class }));
         }
         let classes = pending.classes.get_or_insert_with(|| Classes::clone(&self.shared.publishing().classes));
         let class = classes.add(row.class.clone());
         batch.insert_class(class, &classes::write(&row.class))?;
-        Ok(Arc::new(Numbered { row, class }))
+        Ok(Arc::new(NumberedRow { row, class }))
     }
 
     /// Current certificates within `rows` that carry a term: those of the view the batch did not change, and those of the batch.

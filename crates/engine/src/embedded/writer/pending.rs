@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job::{Job, Reply};
 use crate::embedded::classes::Classes;
-use crate::embedded::overlay::{NewEntry, Numbered};
+use crate::embedded::overlay::{NewEntry, NumberedRow};
 use crate::embedded::shared::EngineShared;
 use crate::embedded::store::{StoreError, StorePosition};
 use crate::{ClockDecision, ClockReading, RefusedChange};
@@ -67,7 +67,7 @@ pub(super) struct BatchNewest {
     pub state: State,
     pub made: Made,
     /// Of a tombstone: what was deleted.
-    pub row: Option<Arc<Numbered>>,
+    pub row: Option<Arc<NumberedRow>>,
 }
 
 /// When a version was made.

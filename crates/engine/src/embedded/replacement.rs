@@ -1,4 +1,4 @@
-//! An index that was made beside the one in use.
+//! An index that was made beside the one in use, to replace it.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use certificate::Seq;
 /// How a reindex ended, in words, when it did not end well.
 pub(super) type ReindexProblem = String;
 
-/// An index that was made beside, on its way to the indexer.
+/// An index that was made to replace the one in use, on its way to the indexer.
 pub(super) struct ReplacementIndex {
     pub writer: IndexWriterHandle,
     /// It holds the store's state at this change.
@@ -30,28 +30,28 @@ impl ReplacementIndex {
 }
 
 /// The folder of an index that is made beside the one in use.
-pub(super) fn beside(index_folder: &Path) -> PathBuf {
+pub(super) fn replacement_folder(index_folder: &Path) -> PathBuf {
     index_folder.with_extension("new")
 }
 
 /// Where an index lies while two renames exchange it for another.
-fn before(index_folder: &Path) -> PathBuf {
+fn previous_folder(index_folder: &Path) -> PathBuf {
     index_folder.with_extension("old")
 }
 
 /// Exchanges the index and the folder made beside; done again, it takes that back. Nobody may have either of them open for writing. A crash at
 /// any moment leaves one of the two in its place, or what [`put_in_place`] puts there.
 pub(super) fn exchange(index_folder: &Path) -> io::Result<()> {
-    let (beside, before) = (beside(index_folder), before(index_folder));
+    let (replacement, previous) = (replacement_folder(index_folder), previous_folder(index_folder));
     // A file system that cannot do both at once.
-    if swap(&beside, index_folder).is_err() {
-        index::remove(&before)?;
-        fs::rename(index_folder, &before)?;
-        if let Err(error) = fs::rename(&beside, index_folder) {
-            fs::rename(&before, index_folder)?;
+    if swap(&replacement, index_folder).is_err() {
+        index::remove(&previous)?;
+        fs::rename(index_folder, &previous)?;
+        if let Err(error) = fs::rename(&replacement, index_folder) {
+            fs::rename(&previous, index_folder)?;
             return Err(error);
         }
-        fs::rename(&before, &beside)?;
+        fs::rename(&previous, &replacement)?;
     }
     if let Some(folder) = index_folder.parent() {
         fs::File::open(folder)?.sync_all()?;
@@ -84,7 +84,7 @@ fn swap(_: &Path, _: &Path) -> io::Result<()> {
 pub(super) fn put_in_place(index_folder: &Path, is_usable: impl Fn(&Path) -> Option<Seq>) {
     if is_usable(index_folder).is_none() {
         let usable = |folder: PathBuf| Some((is_usable(&folder)?, folder));
-        let left = [beside(index_folder), before(index_folder)].into_iter().filter_map(usable);
+        let left = [replacement_folder(index_folder), previous_folder(index_folder)].into_iter().filter_map(usable);
         if let Some((_, folder)) = left.max() {
             // Where that fails the index is built again.
             drop(index::remove(index_folder).and_then(|()| fs::rename(&folder, index_folder)));
@@ -95,7 +95,7 @@ pub(super) fn put_in_place(index_folder: &Path, is_usable: impl Fn(&Path) -> Opt
 
 /// Removes what lies beside the index.
 pub(super) fn clear_away(index_folder: &Path) {
-    for left in [beside(index_folder), before(index_folder)] {
+    for left in [replacement_folder(index_folder), previous_folder(index_folder)] {
         if let Err(error) = index::remove(&left) {
             event!(REINDEX_LEFT, problem = %error);
         }
@@ -107,7 +107,8 @@ mod tests {
     use super::*;
 
     fn folders(index: &Path, content: [Option<&str>; 3]) {
-        for (path, content) in [index.to_owned(), beside(index), before(index)].iter().zip(content) {
+        for (path, content) in [index.to_owned(), replacement_folder(index), previous_folder(index)].iter().zip(content)
+        {
             if path.exists() {
                 fs::remove_dir_all(path).unwrap();
             }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     fn lies(index: &Path) -> String {
-        assert!(!beside(index).exists() && !before(index).exists(), "nothing is left beside");
+        assert!(!replacement_folder(index).exists() && !previous_folder(index).exists(), "nothing is left beside");
         fs::read_to_string(index.join("meta.json")).unwrap()
     }
 
@@ -129,14 +130,18 @@ mod tests {
         let index = folder.path().join("index");
         folders(&index, [Some("one"), Some("two"), None]);
         exchange(&index).unwrap();
-        assert_eq!(fs::read_to_string(beside(&index).join("meta.json")).unwrap(), "one", "it can be taken back");
+        assert_eq!(
+            fs::read_to_string(replacement_folder(&index).join("meta.json")).unwrap(),
+            "one",
+            "it can be taken back"
+        );
         clear_away(&index);
         assert_eq!(lies(&index), "two");
         #[cfg(target_os = "linux")]
         {
             folders(&index, [Some("one"), Some("two"), None]);
-            swap(&beside(&index), &index).unwrap();
-            assert_eq!(fs::read_to_string(beside(&index).join("meta.json")).unwrap(), "one", "in one step");
+            swap(&replacement_folder(&index), &index).unwrap();
+            assert_eq!(fs::read_to_string(replacement_folder(&index).join("meta.json")).unwrap(), "one", "in one step");
         }
         // Cut off behind either step, and between two renames; not whole is what has no number.
         let is_usable = |folder: &Path| fs::read_to_string(folder.join("meta.json")).ok()?.parse().ok().map(Seq);
