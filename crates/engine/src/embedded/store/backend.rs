@@ -4,10 +4,10 @@ mod copy_on_write;
 #[cfg(test)]
 pub mod disk;
 mod failure_recorder;
+mod location;
 mod mark;
 mod ranges;
 mod read_only;
-mod site;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -22,13 +22,13 @@ use super::journal::JournalPlace;
 use base::log::event;
 use copy_on_write::CopyOnWriteBackend;
 use failure_recorder::{FailureRecorder, RecordingBackend};
-pub use site::readable;
-use site::{OpenedFile, Site, StoreFolder};
+pub use location::readable;
+use location::{OpenedFile, StoreFolder, StoreLocation};
 
 /// What the database is opened on, and what is noticed of it.
 #[derive(Clone, Debug)]
 pub struct FileMedium {
-    site: Arc<dyn Site>,
+    location: Arc<dyn StoreLocation>,
     recorder: Arc<FailureRecorder>,
 }
 
@@ -40,19 +40,19 @@ impl Default for FileMedium {
 
 impl FileMedium {
     /// A database that lies there.
-    fn on(site: Arc<dyn Site>) -> FileMedium {
-        FileMedium { site, recorder: Arc::default() }
+    fn on(location: Arc<dyn StoreLocation>) -> FileMedium {
+        FileMedium { location, recorder: Arc::default() }
     }
 
     /// Makes the database where there is none. It gets its name when it is whole: one that was cut off on the way could not be opened
     /// again, nor be told from one that was damaged.
     pub fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
-        self.site.make_if_missing(builder, path)
+        self.location.make_if_missing(builder, path)
     }
 
     /// Opens the database that is there. The alarm is off from here on.
     pub fn open(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let OpenedFile { backend, found, same } = self.site.open(path)?;
+        let OpenedFile { backend, found, same } = self.location.open(path)?;
         if let Some(found) = found {
             if *self.recorder.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
                 return Err(DatabaseError::Storage(StorageError::Io(io::Error::other(
@@ -61,7 +61,7 @@ impl FileMedium {
             }
             self.recorder.bytes.store(found.len(), Ordering::Release);
         }
-        builder.create_with_backend(RecordingBackend::new(backend, &self.recorder, self.site.mark(path), same))
+        builder.create_with_backend(RecordingBackend::new(backend, &self.recorder, self.location.mark(path), same))
     }
 
     /// Whether the file at the path is still the one that was opened, and nobody has cut it. Once it was not, the answer stays false: what
@@ -98,18 +98,18 @@ impl FileMedium {
     /// # Errors
     /// The disk is full or takes no writes.
     pub fn prove_room(&self, path: &Path) -> io::Result<()> {
-        self.site.prove_room(path)
+        self.location.prove_room(path)
     }
 
     /// Opens the database so that nothing is written where it lies: for reading, while the disk takes nothing.
     pub fn open_copy_on_write(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let (backend, locks) = self.site.open_to_read(path, false)?;
+        let (backend, locks) = self.location.open_to_read(path, false)?;
         builder.create_with_backend(CopyOnWriteBackend::new(backend, locks)?)
     }
 
     /// Where its journal lies.
     pub(super) fn journal(&self) -> JournalPlace {
-        self.site.journal()
+        self.location.journal()
     }
 
     /// Whether a call has failed since the database was opened.

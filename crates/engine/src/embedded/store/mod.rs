@@ -81,7 +81,7 @@ use medium::OpenMode;
 pub use medium::{StoreMedium, StoreOptions};
 pub use opening::{OpenedStore, expect_unused};
 use opening::{first_look, look_again};
-use optional::{MayBeOpen, opened};
+use optional::{OptionalTable, opened};
 use pages::Pages;
 pub use payload::payload;
 pub use position::{ReopenedPosition, StorePosition};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::embedded::index::medium::memory::MemoryFiles;
-use crate::embedded::index::{Holdings, IndexedCertificate};
+use crate::embedded::index::{IndexContents, IndexedCertificate};
 use crate::embedded::store::backend::disk::SimulatedDisk;
 use crate::embedded::{EngineMedia, indexer, writer};
 
@@ -65,7 +65,7 @@ fn answers(fixture: &Fixture) -> Vec<(u64, Vec<(u64, u32)>)> {
 /// What the index holds, row by row.
 fn held(fixture: &Fixture) -> Vec<(u64, Vec<IndexedCertificate>)> {
     let view = fixture.engine.shared.view().unwrap();
-    let mut holdings = Holdings::read(&view.index).unwrap();
+    let mut holdings = IndexContents::read(&view.index).unwrap();
     let ids = 1..=fixture.engine.seq().0;
     let held = ids.map(|id| (id, holdings.of(Id::new(id).unwrap(), |passed| panic!("{passed} was passed")).unwrap()));
     held.filter(|(_, held)| !held.is_empty()).collect()

@@ -7,7 +7,7 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::StoredConsent;
 use super::super::store::record::RecordFields;
 use super::super::store::{Batch, ChangeKind, ChangeRow, StoreError};
-use super::decided::NewestVersion;
+use super::outcome::NewestVersion;
 use super::{BatchNewest, Pending, SteppedWriter};
 use crate::AcknowledgedChange;
 use certificate::{Consent, Id};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic;
 
 use super::consent::ConsentChange;
-use super::decided::{After, Decided, NewVersion, NewestVersion};
-use super::{BatchNewest, Made, Pending, SteppedWriter};
+use super::outcome::{NewVersion, NewestVersion, NextVersionTime, WriteOutcome};
+use super::{BatchNewest, Pending, SteppedWriter, VersionTime};
 use crate::EffectiveRow;
 use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
@@ -34,7 +34,7 @@ impl SteppedWriter {
         write: Write,
         draft: &EntryDraft,
         has_waited: bool,
-    ) -> Result<Decided, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let (id, met) = match &write {
             Write::Create { .. } => (pending.position.next_id, None),
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
@@ -43,40 +43,42 @@ impl SteppedWriter {
         };
         let decision = match judge(&write, met.as_ref().map(|met| &met.effective_row)) {
             Ok(decision) => decision,
-            Err(refused) => return Ok(Decided::Now(Err(refused))),
+            Err(refused) => return Ok(WriteOutcome::Now(Err(refused))),
         };
         let mut now = None;
         if let (VersionDecision::Store(_), Some(NewestVersion { made, .. })) = (decision, &met) {
             now = match self.after(pending, *made, has_waited) {
-                After::At(now) => Some(now),
-                After::Wait => return Ok(Decided::Later(Box::new(write))),
-                After::Never(refused) => return Ok(Decided::Now(Err(refused))),
+                NextVersionTime::At(now) => Some(now),
+                NextVersionTime::Wait => return Ok(WriteOutcome::Later(Box::new(write))),
+                NextVersionTime::Never(refused) => return Ok(WriteOutcome::Now(Err(refused))),
             };
         }
-        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(Decided::Now)
+        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(WriteOutcome::Now)
     }
 
     /// When the next version of a certificate can be made: strictly later than the one before it. Contract 2.8.
-    fn after(&self, pending: &Pending, made: Made, has_waited: bool) -> After {
+    fn after(&self, pending: &Pending, made: VersionTime, has_waited: bool) -> NextVersionTime {
         let now = match self.shared.now(pending.position.milliseconds) {
             Ok(now) => now,
-            Err(problem) => return After::Never(RefusedChange::Clock(problem)),
+            Err(problem) => return NextVersionTime::Never(RefusedChange::Clock(problem)),
         };
         let stamp = now.stamp.milliseconds;
         let is_before_reset = pending.position.reset.is_some_and(|reset| made.seq.0 <= reset.change);
         match made.milliseconds.cmp(&stamp) {
-            _ if is_before_reset => After::At(now),
-            Ordering::Less => After::At(now),
+            _ if is_before_reset => NextVersionTime::At(now),
+            Ordering::Less => NextVersionTime::At(now),
             // A clock that goes on has left this millisecond when the next batch begins. Where it stands, or is behind the newest time
             // stamp, time goes on by a millisecond a batch, which is slower than a clock. Decision 193.
             Ordering::Equal if has_waited && made.seq <= self.position.seq => {
-                After::At(ChangeTime { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
+                NextVersionTime::At(ChangeTime { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
             }
-            Ordering::Equal => After::Wait,
+            Ordering::Equal => NextVersionTime::Wait,
             // It was imported.
             Ordering::Greater => {
                 let seconds = made.milliseconds.saturating_sub(stamp).saturating_add(999) / 1_000;
-                After::Never(Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into())
+                NextVersionTime::Never(
+                    Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into(),
+                )
             }
         }
     }
@@ -189,7 +191,7 @@ impl SteppedWriter {
             position.milliseconds = position.milliseconds.max(stamp.milliseconds);
         }
         position.next_id = position.next_id.max(id.next());
-        let made = Made { seq, milliseconds: stamp.milliseconds };
+        let made = VersionTime { seq, milliseconds: stamp.milliseconds };
         pending.newest.insert(id, BatchNewest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
         Ok(())
@@ -213,7 +215,7 @@ impl SteppedWriter {
         }
         let found = batch.newest(id, |version, bytes| -> Result<_, StoreError> {
             let record = VersionRecord::read(bytes)?;
-            let made = Made { seq: record.seq, milliseconds: record.stamp.milliseconds };
+            let made = VersionTime { seq: record.seq, milliseconds: record.stamp.milliseconds };
             Ok((version, record.state, made, self.shared.row(&record)?))
         })?;
         let Some((version, state, made, mut row)) = found.transpose()? else { return Ok(None) };

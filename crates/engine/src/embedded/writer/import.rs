@@ -3,8 +3,8 @@
 use super::super::known_time::ChangeTime;
 use super::super::store::record::{EntryDraft, VersionRecord};
 use super::super::store::{Batch, StoreError};
-use super::decided::NewVersion;
 use super::deciding::classes_full;
+use super::outcome::NewVersion;
 use super::{Pending, SteppedWriter};
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::{Imported, ImportedVersion};

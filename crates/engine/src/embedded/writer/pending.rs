@@ -65,14 +65,14 @@ pub(super) struct Pending {
 pub(super) struct BatchNewest {
     pub version: Version,
     pub state: State,
-    pub made: Made,
+    pub made: VersionTime,
     /// Of a tombstone: what was deleted.
     pub row: Option<Arc<NumberedRow>>,
 }
 
 /// When a version was made.
 #[derive(Clone, Copy)]
-pub(super) struct Made {
+pub(super) struct VersionTime {
     pub seq: Seq,
     /// Its time stamp.
     pub milliseconds: i64,

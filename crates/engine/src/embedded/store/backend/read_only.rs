@@ -17,7 +17,7 @@ impl FileMedium {
     /// # Errors
     /// `DatabaseAlreadyOpen`, or why it cannot be read.
     pub fn open_read_only(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let (backend, locks) = self.site.open_to_read(path, true)?;
+        let (backend, locks) = self.location.open_to_read(path, true)?;
         let copy_on_write = Box::new(CopyOnWriteBackend::new(backend, locks)?);
         builder.create_with_backend(RecordingBackend::new(copy_on_write, &self.recorder, UnsyncedMark::NONE, None))
     }
@@ -32,7 +32,7 @@ impl FileMedium {
         folder: &Path,
         looks: bool,
     ) -> Result<Option<FolderLock>, DatabaseError> {
-        self.site.lock_folder(folder, looks)
+        self.location.lock_folder(folder, looks)
     }
 }
 

@@ -346,7 +346,7 @@ impl Model {
             }
             same("consent", &reader.consent(id).map_err(told)?, &self.consent(id.get()))?;
             same(
-                "standing",
+                "effective row",
                 &engine.read(id, None, |entry| entry.effective_row()).map_err(told)?,
                 &self.effective_row(id.get()),
             )?;

@@ -18,7 +18,7 @@ use base::regular_file;
 use journal::disk::SystemDisk;
 
 /// The place of a store's file and of what lies beside it.
-pub(super) trait Site: Debug + Send + Sync {
+pub(super) trait StoreLocation: Debug + Send + Sync {
     /// Makes the database where there is none; it gets its name when it is whole.
     fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError>;
 
@@ -54,7 +54,7 @@ pub(super) struct OpenedFile {
 #[derive(Debug)]
 pub(super) struct StoreFolder;
 
-impl Site for StoreFolder {
+impl StoreLocation for StoreFolder {
     fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
         if path.try_exists()? {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::pending::Made;
+use super::pending::VersionTime;
 use crate::embedded::known_time::ChangeTime;
 use crate::embedded::overlay::NumberedRow;
 use crate::{AcknowledgedChange, EffectiveRow, RefusedChange, Write};
@@ -12,13 +12,13 @@ use certificate::{Id, Stamp, State, Version};
 /// The newest version of a certificate, as the rules ask for it and as the overlay does.
 pub(super) struct NewestVersion {
     pub effective_row: EffectiveRow,
-    pub made: Made,
+    pub made: VersionTime,
     /// None for a tombstone.
     pub old: Option<Arc<NumberedRow>>,
 }
 
 /// What became of a write.
-pub(super) enum Decided {
+pub(super) enum WriteOutcome {
     /// The caller's answer.
     Now(Result<AcknowledgedChange, RefusedChange>),
     /// It belongs into the next batch.
@@ -26,7 +26,7 @@ pub(super) enum Decided {
 }
 
 /// When the next version of a certificate can be made.
-pub(super) enum After {
+pub(super) enum NextVersionTime {
     At(ChangeTime),
     /// Not in this millisecond.
     Wait,

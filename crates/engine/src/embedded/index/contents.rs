@@ -82,7 +82,7 @@ fn ends(span: Span) -> (i64, i64) {
 }
 
 /// Everything that a snapshot holds, by id. Some 30 bytes for each certificate.
-pub(crate) struct Holdings<'s> {
+pub(crate) struct IndexContents<'s> {
     snapshot: &'s Snapshot,
     /// Id, segment, document; of those that are alive, by id.
     rows: Vec<(u64, u32, DocId)>,
@@ -92,13 +92,13 @@ pub(crate) struct Holdings<'s> {
     ids: Vec<Vec<u32>>,
 }
 
-impl<'s> Holdings<'s> {
+impl<'s> IndexContents<'s> {
     /// Reads the index, once through.
     ///
     /// # Errors
     /// It cannot be read. A damaged file may also show as a panic.
-    pub(crate) fn read(snapshot: &'s Snapshot) -> Result<Holdings<'s>, IndexError> {
-        let mut holdings = Holdings { snapshot, rows: Vec::new(), next: 0, terms: Vec::new(), ids: Vec::new() };
+    pub(crate) fn read(snapshot: &'s Snapshot) -> Result<IndexContents<'s>, IndexError> {
+        let mut holdings = IndexContents { snapshot, rows: Vec::new(), next: 0, terms: Vec::new(), ids: Vec::new() };
         for (number, segment) in (0..).zip(&snapshot.segments) {
             let documents = segment.max_doc() as usize;
             let mut terms = vec![IndexTerms::default(); documents];
