@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, counted, note, open, room, say};
+use super::{Common, Failure, counted, disk_space, note, open, say};
 use crate::audit::AuditAction;
 use crate::backup::{
     self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, FolderBehind, JudgedChain, RestoreOptions, Restored,
@@ -99,8 +99,8 @@ impl RestoreArguments {
         }
         .map_err(Failure::Failed)?;
         let (told, trail) = restored(&archives, to, onto, &keys, &config, json).map_err(|problem| {
-            let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
-            Failure::Failed(room::named(problem, &config.storage.data, wants))
+            let wants = || disk_space::of_restore(archives.iter().map(PathBuf::as_path));
+            Failure::Failed(disk_space::named(problem, &config.storage.data, wants))
         })?;
         say(&(told + "\n"))?;
         // Searches work from the first start on. A cut here costs nothing: the start does what is left.

@@ -17,7 +17,7 @@ use base::trace::Trace;
 use certificate::search::Hit;
 use certificate::search::request::SearchRequest;
 use certificate::{State, Version};
-use engine::{Packed, StoreError};
+use engine::{CompressedVersion, StoreError};
 use fhir::bundle::{Bundle, EntryResource, HistoryChange, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -69,12 +69,12 @@ impl Service {
             // What was found while it waited was let go, since that too is memory.
             let mut bytes = 0;
             for hit in &page.hits {
-                bytes += form.bytes(&engine.packed(*hit).map_err(unreadable)?);
+                bytes += form.bytes(&engine.compressed(*hit).map_err(unreadable)?);
                 within(bytes, BUNDLE_BYTES_MAX)?;
             }
             let mut bundle = page.begin(bytes);
             for hit in &page.hits {
-                form.add(&mut bundle, page.kind, &engine.packed(*hit).map_err(unreadable)?).map_err(unreadable)?;
+                form.add(&mut bundle, page.kind, &engine.compressed(*hit).map_err(unreadable)?).map_err(unreadable)?;
                 within(bundle.bytes(), BUNDLE_BYTES_MAX)?;
             }
             let body = page.finish(bundle);
@@ -133,12 +133,12 @@ impl EntryForm {
     }
 
     /// Bytes that an entry takes, if not to the byte.
-    fn bytes(&self, version: &Packed) -> usize {
+    fn bytes(&self, version: &CompressedVersion) -> usize {
         let resource = if self.subset == Subset::All { version.bytes_max() } else { 0 };
         ENTRY_BYTES + self.base_url.as_ref().map_or(0, |base_url| base_url.len()) + resource
     }
 
-    fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &Packed) -> Result<(), StoreError> {
+    fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &CompressedVersion) -> Result<(), StoreError> {
         let about = EntryResource { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
         let resource = |out: &mut Vec<u8>| match &self.renderer {
             Some(renderer) => renderer.write(version, &self.subset, out),

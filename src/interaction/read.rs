@@ -8,7 +8,7 @@ use super::{Answer, Instance, ShownVersions};
 use crate::access::rights::{CertificateView, PermittedAction};
 use certificate::search::Hit;
 use certificate::{Openness, State, Version};
-use engine::{Packed, StoreError, StoredVersion};
+use engine::{CompressedVersion, StoreError, StoredVersion};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
@@ -145,7 +145,7 @@ fn no_version(instance: &Instance, version: Option<Version>) -> Outcome {
 }
 
 /// Appends the part of a version that `_elements` or `_summary` asks for.
-pub(super) fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
+pub(super) fn write_reduced(version: &CompressedVersion, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
     match wanted {
         Subset::All => version.write(out),
         _ => {

@@ -12,7 +12,7 @@ use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::terminology::Terminology;
 use certificate::{Id, Names, employer};
-use engine::{AcknowledgedChange, Engine, Packed, StoreError, StoredVersion};
+use engine::{AcknowledgedChange, CompressedVersion, Engine, StoreError, StoredVersion};
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 
@@ -74,7 +74,12 @@ impl CertificateRenderer {
     ///
     /// # Errors
     /// What is wrong with the store.
-    pub(super) fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
+    pub(super) fn write(
+        &self,
+        version: &CompressedVersion,
+        wanted: &Subset,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
         let start = out.len();
         let class = version.write_with_class(out)?;
         let hit = Hit { id: version.id, version: version.version };

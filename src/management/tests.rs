@@ -319,7 +319,7 @@ fn each_state_of_the_engine_has_its_words() {
 
 #[test]
 fn each_state_of_the_others_has_its_words() {
-    let room = |free_bytes| disk::part(Some(engine::DiskRoom { free_bytes, total_bytes: 100 }), 10).status;
+    let room = |free_bytes| disk::part(Some(engine::DiskSpace { free_bytes, total_bytes: 100 }), 10).status;
     assert_eq!((room(9), room(10)), (HealthStatus::Degraded, HealthStatus::Ok));
     assert_eq!(disk::part(None, 10).status, HealthStatus::Degraded);
 

@@ -32,12 +32,12 @@ pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, FolderPosition, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
 pub use embedded::{
-    AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, FolderHistory, ImportBatch,
-    Ledger, MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage, Salvaged,
-    SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
+    AuditHead, Change, CompressedVersion, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry,
+    FolderHistory, ImportBatch, Ledger, MemoryLog, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore,
+    Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };
 pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
-pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
+pub use health::{DiskSpace, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};

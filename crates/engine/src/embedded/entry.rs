@@ -1,6 +1,6 @@
 //! One version of a certificate as it lies in the store, and what else is asked of its certificate at the same moment.
 
-use super::packed::{self, bytes_max};
+use super::compressed_version::{self, bytes_max};
 use super::store::record::VersionRecord;
 use super::store::row::lay;
 use super::store::{StoreError, StoreReader};
@@ -88,7 +88,7 @@ impl Entry<'_> {
     /// # Errors
     /// `Damaged`.
     pub fn stored(&self) -> Result<StoredVersion, StoreError> {
-        packed::stored(&self.record, self.id, self.version, |number| self.shared.store.dictionary(number))
+        compressed_version::stored(&self.record, self.id, self.version, |number| self.shared.store.dictionary(number))
     }
 
     /// Its row with the consent that holds now; none for a tombstone.

@@ -5,9 +5,9 @@
 
 mod background;
 mod building;
+mod disk_space;
 mod notifier;
 mod publishing;
-mod room;
 mod steps;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -151,7 +151,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         if let Some(view) = view {
             event!(INDEX_NO_ROOM, problem);
             shared.note_index_waits(Some(problem));
-            match room::wait(shared, view.index.at) {
+            match disk_space::wait(shared, view.index.at) {
                 None => return,
                 Some(Ok(next)) => {
                     writer = next;
@@ -174,7 +174,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
 
 /// What searches go on with while the system gives the index no room or no thread.
 fn stuck(shared: &EngineShared, problem: &str) -> Option<Arc<IndexView>> {
-    shared.view().filter(|_| room::is_missing(shared, problem))
+    shared.view().filter(|_| disk_space::is_missing(shared, problem))
 }
 
 /// Searches wait from now on.
@@ -367,7 +367,7 @@ fn round(shared: &EngineShared, writer: &mut IndexWriterHandle) -> Result<(), St
 }
 
 /// What a round takes in.
-pub(super) struct Sealed {
+pub(super) struct RoundInput {
     generations: Vec<Arc<Generation>>,
     /// The last change that counts.
     seq: Seq,
@@ -377,9 +377,9 @@ pub(super) struct Sealed {
 pub(super) fn index_sealed(
     shared: &EngineShared,
     writer: &mut IndexWriterHandle,
-    sealed: &Sealed,
+    sealed: &RoundInput,
 ) -> Result<Snapshot, String> {
-    let Sealed { generations, seq } = sealed;
+    let RoundInput { generations, seq } = sealed;
     let mut more = 0;
     for entry in generations.iter().flat_map(|generation| generation.until(*seq)) {
         more += balance(entry.new.is_some(), entry.old.is_some());

@@ -1,11 +1,13 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
+pub mod actor;
 mod append;
 mod classes;
 mod closed_certificates;
 mod closed_versions;
 mod committed;
 mod compact;
+mod compressed_version;
 mod consent;
 mod copy;
 mod counters;
@@ -22,7 +24,6 @@ mod ledger;
 mod links;
 mod notes;
 mod overlay;
-mod packed;
 mod panics;
 mod patients;
 mod predicate;
@@ -40,7 +41,6 @@ mod tests;
 mod time;
 mod verify;
 mod view;
-pub mod who;
 mod writer;
 
 use std::path::Path;
@@ -57,6 +57,7 @@ use certificate::Seq;
 use certificate::search::{EngineQuery, Hit, SearchPage};
 use classes::Classes;
 pub use compact::Compacted;
+pub use compressed_version::CompressedVersion;
 pub use copy::{CopyCheck, CopyOrder, made_by};
 use counters::Counters;
 pub use engine::{Engine, EngineOptions, EngineOrigin};
@@ -67,7 +68,6 @@ use known_time::KnownTime;
 pub use ledger::Ledger;
 use links::PatientLinks;
 use notes::Notes;
-pub use packed::Packed;
 pub use patients::Patients;
 pub use restore::{RestoredStore, StoreRestore};
 pub use salvage::{Salvage, Salvaged};
@@ -245,11 +245,11 @@ impl Engine {
     }
 
     /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
-    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, StoreError> {
+    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<CompressedVersion>>, StoreError> {
         let reader = self.shared.store.reader()?;
         let mut versions = Vec::with_capacity(hits.len());
         for hit in hits {
-            let version = self.shared.packed(&reader, hit.id, hit.version)?;
+            let version = self.shared.compressed(&reader, hit.id, hit.version)?;
             let Some(left) = room.checked_sub(version.bytes_max()) else { return Ok(None) };
             room = left;
             versions.push(version);
@@ -258,8 +258,8 @@ impl Engine {
     }
 
     /// One version a page names. A version never changes, so a page may be read piece by piece.
-    pub fn packed(&self, hit: Hit) -> Result<Packed, StoreError> {
-        self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
+    pub fn compressed(&self, hit: Hit) -> Result<CompressedVersion, StoreError> {
+        self.shared.compressed(&*self.shared.store.reader()?, hit.id, hit.version)
     }
 
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.

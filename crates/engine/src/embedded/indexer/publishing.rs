@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Sealed;
+use super::RoundInput;
 use crate::embedded::classes::Classes;
 use crate::embedded::counters::{self, Counters};
 use crate::embedded::index::Snapshot;
@@ -97,7 +97,7 @@ impl EngineShared {
     }
 
     /// Starts a new generation and hands out those before. None when nothing has come.
-    pub(crate) fn seal(&self) -> Option<Sealed> {
+    pub(crate) fn seal(&self) -> Option<RoundInput> {
         let _turn = self.publishing();
         let view = self.view()?;
         if view.generations.iter().all(|generation| generation.len() == 0) {
@@ -108,11 +108,11 @@ impl EngineShared {
         next.generations.push(Arc::new(Generation::default()));
         let seq = next.seq;
         self.set_view(Some(next));
-        Some(Sealed { generations, seq })
+        Some(RoundInput { generations, seq })
     }
 
     /// The index holds the oldest generations now.
-    pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
+    pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &RoundInput) {
         let _turn = self.publishing();
         if let Some(view) = self.view() {
             let mut next = IndexView::clone(&view);

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::DiskRoom;
+use crate::DiskSpace;
 use crate::embedded::EngineShared;
 use crate::embedded::index::{IndexMedium, IndexWriterHandle};
 use crate::embedded::indexer::steps::look_through;
@@ -39,7 +39,7 @@ fn takes_nothing(medium: &IndexMedium, folder: &Path) -> bool {
     if let Some(is_full) = medium.is_full() {
         return is_full;
     }
-    if DiskRoom::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
+    if DiskSpace::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
         return true;
     }
     let probe = folder.join(PROBE);

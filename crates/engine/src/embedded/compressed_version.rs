@@ -8,7 +8,7 @@ use certificate::search::class::Class;
 use certificate::{Id, Stamp, State, Version, head};
 
 /// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
-pub struct Packed {
+pub struct CompressedVersion {
     /// Id of the certificate.
     pub id: Id,
     /// Version of the certificate, from 1.
@@ -22,7 +22,7 @@ pub struct Packed {
     bytes_max: usize,
 }
 
-impl Packed {
+impl CompressedVersion {
     /// Bytes that [`write`](Self::write) needs room for, if not to the byte; 0 for a tombstone.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
@@ -58,7 +58,12 @@ impl Packed {
 
 impl EngineShared {
     /// A version of a page, which must be there.
-    pub(super) fn packed(&self, reader: &StoreReader, id: Id, version: Version) -> Result<Packed, StoreError> {
+    pub(super) fn compressed(
+        &self,
+        reader: &StoreReader,
+        id: Id,
+        version: Version,
+    ) -> Result<CompressedVersion, StoreError> {
         let missing = || StoreError::Damaged(format!("version {version} of Composition/{id} is missing"));
         let lying = reader.lying(id, version)?.ok_or_else(missing)?;
         let record = VersionRecord::read(lying.bytes())?;
@@ -67,7 +72,7 @@ impl EngineShared {
             State::Deleted => (None, 0),
             _ => (Some(self.store.dictionary(record.dictionary)?), bytes_max(&record)),
         };
-        Ok(Packed { id, version, state, stamp, dictionary, lying, bytes_max })
+        Ok(CompressedVersion { id, version, state, stamp, dictionary, lying, bytes_max })
     }
 
     /// A version with its resource.

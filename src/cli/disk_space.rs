@@ -5,7 +5,7 @@ use std::path::Path;
 use super::writable::mount_at;
 use crate::config::Config;
 use engine::limits::STORE_ROOM_BYTES;
-use engine::{DiskRoom, size};
+use engine::{DiskSpace, size};
 
 /// The system's words for it, and those of the standard library.
 const WORDS: [&str; 3] = ["No space left", "no storage space", "Disk quota exceeded"];
@@ -20,7 +20,7 @@ pub(super) fn named(problem: String, folder: &Path, wants: impl FnOnce() -> Stri
     let there = whole.ancestors().find(|path| path.is_dir()).unwrap_or(&whole);
     let disk = mount_at(there).map_or_else(String::new, |mount| format!(" ({mount})"));
     let free =
-        DiskRoom::of(there).map_or_else(String::new, |disk| format!(", which has {} bytes free now", disk.free_bytes));
+        DiskSpace::of(there).map_or_else(String::new, |disk| format!(", which has {} bytes free now", disk.free_bytes));
     format!("{problem}\nnext: make room on the disk of {}{disk}{free}; {}", there.display(), wants())
 }
 
