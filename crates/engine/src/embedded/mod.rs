@@ -77,7 +77,7 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
 pub use store::{MemoryLog, StoreError, expect_unused, payload};
 use store::{OpenedStore, Store, StoreReader};
-pub use verify::{VerifyProblem, VerifyReport, Verifying};
+pub use verify::{VerifyProblem, VerifyProgress, VerifyReport};
 use view::IndexView;
 use writer::{Job, SteppedWriter};
 

@@ -11,13 +11,13 @@ use certificate::Id;
 use certificate::search::filter::TimeTest;
 use certificate::search::parameter::TimeField;
 
-/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
-pub(crate) enum Test {
+/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`SegmentPredicate::Postings`].
+pub(crate) enum SegmentPredicate {
     Always,
     Never,
-    All(Vec<Test>),
-    Any(Vec<Test>),
-    Not(Box<Test>),
+    All(Vec<SegmentPredicate>),
+    Any(Vec<SegmentPredicate>),
+    Not(Box<SegmentPredicate>),
     Ids(Vec<Id>),
     Postings(Box<SegmentPostings>),
     Member(DocumentSet),
@@ -28,72 +28,72 @@ pub(crate) enum Test {
     Title(Vec<bool>),
 }
 
-impl Test {
+impl SegmentPredicate {
     /// Makes a predicate ready. One on titles looks at every title of the segment.
-    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
-        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, IndexError> {
-            parts.iter().map(|part| Test::new(part, segment)).collect()
+    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<SegmentPredicate, IndexError> {
+        let parts = |parts: &[Predicate]| -> Result<Vec<SegmentPredicate>, IndexError> {
+            parts.iter().map(|part| SegmentPredicate::new(part, segment)).collect()
         };
         Ok(match predicate {
-            Predicate::Always => Test::Always,
-            Predicate::Never => Test::Never,
+            Predicate::Always => SegmentPredicate::Always,
+            Predicate::Never => SegmentPredicate::Never,
             Predicate::All(predicates) => all(parts(predicates)?),
             Predicate::Any(predicates) => any(parts(predicates)?),
-            Predicate::Not(predicate) => match Test::new(predicate, segment)? {
-                Test::Always => Test::Never,
-                Test::Never => Test::Always,
-                test => Test::Not(Box::new(test)),
+            Predicate::Not(predicate) => match SegmentPredicate::new(predicate, segment)? {
+                SegmentPredicate::Always => SegmentPredicate::Never,
+                SegmentPredicate::Never => SegmentPredicate::Always,
+                test => SegmentPredicate::Not(Box::new(test)),
             },
-            Predicate::Ids(ids) => Test::Ids(ids.clone()),
+            Predicate::Ids(ids) => SegmentPredicate::Ids(ids.clone()),
             Predicate::Term(term) => match segment.postings(term)? {
-                Some(postings) => Test::Postings(Box::new(postings)),
-                None => Test::Never,
+                Some(postings) => SegmentPredicate::Postings(Box::new(postings)),
+                None => SegmentPredicate::Never,
             },
-            Predicate::Class(table) => Test::Class(table.clone()),
-            Predicate::Time(field, test) => Test::Time(*field, *test),
+            Predicate::Class(table) => SegmentPredicate::Class(table.clone()),
+            Predicate::Time(field, test) => SegmentPredicate::Time(*field, *test),
             Predicate::Title(test) => {
                 let mut table = Vec::new();
                 segment.columns.each_title(|number, _, title| {
                     pause::at(number);
                     table.push(test.matches(title));
                 })?;
-                Test::Title(table)
+                SegmentPredicate::Title(table)
             }
         })
     }
 
     /// Whether classes alone decide.
     pub(super) fn is_by_class(&self) -> bool {
-        matches!(self, Test::Always | Test::Never | Test::Class(_))
+        matches!(self, SegmentPredicate::Always | SegmentPredicate::Never | SegmentPredicate::Class(_))
     }
 
     /// Whether documents of a class meet the predicate, where classes alone decide.
     pub(super) fn meets_class(&self, class: u32) -> bool {
         match self {
-            Test::Class(table) => meets(table, class),
-            test => matches!(test, Test::Always),
+            SegmentPredicate::Class(table) => meets(table, class),
+            test => matches!(test, SegmentPredicate::Always),
         }
     }
 
     /// Whether the document meets the predicate.
     pub(crate) fn matches(&mut self, doc: DocId, columns: &SegmentColumns) -> bool {
         match self {
-            Test::Always => true,
-            Test::Never => false,
-            Test::All(parts) => parts.iter_mut().all(|part| part.matches(doc, columns)),
-            Test::Any(parts) => parts.iter_mut().any(|part| part.matches(doc, columns)),
-            Test::Not(part) => !part.matches(doc, columns),
-            Test::Ids(ids) => ids.binary_search(&columns.id(doc)).is_ok(),
-            Test::Postings(postings) => {
+            SegmentPredicate::Always => true,
+            SegmentPredicate::Never => false,
+            SegmentPredicate::All(parts) => parts.iter_mut().all(|part| part.matches(doc, columns)),
+            SegmentPredicate::Any(parts) => parts.iter_mut().any(|part| part.matches(doc, columns)),
+            SegmentPredicate::Not(part) => !part.matches(doc, columns),
+            SegmentPredicate::Ids(ids) => ids.binary_search(&columns.id(doc)).is_ok(),
+            SegmentPredicate::Postings(postings) => {
                 if postings.doc() < doc {
                     postings.seek(doc);
                 }
                 postings.doc() == doc
             }
-            Test::Member(member) => member.has(doc),
-            Test::Class(table) => meets(table, columns.class(doc)),
-            Test::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
-            Test::Title(table) => {
+            SegmentPredicate::Member(member) => member.has(doc),
+            SegmentPredicate::Class(table) => meets(table, columns.class(doc)),
+            SegmentPredicate::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
+            SegmentPredicate::Title(table) => {
                 columns.title_number(doc).and_then(|number| table.get(number as usize)).copied().unwrap_or(false)
             }
         }
@@ -119,27 +119,27 @@ impl DocumentSet {
     }
 }
 
-fn all(mut parts: Vec<Test>) -> Test {
-    if parts.iter().any(|part| matches!(part, Test::Never)) {
-        return Test::Never;
+fn all(mut parts: Vec<SegmentPredicate>) -> SegmentPredicate {
+    if parts.iter().any(|part| matches!(part, SegmentPredicate::Never)) {
+        return SegmentPredicate::Never;
     }
-    parts.retain(|part| !matches!(part, Test::Always));
+    parts.retain(|part| !matches!(part, SegmentPredicate::Always));
     match parts.len() {
-        0 => Test::Always,
+        0 => SegmentPredicate::Always,
         1 => parts.remove(0),
-        _ => Test::All(parts),
+        _ => SegmentPredicate::All(parts),
     }
 }
 
-fn any(mut parts: Vec<Test>) -> Test {
-    if parts.iter().any(|part| matches!(part, Test::Always)) {
-        return Test::Always;
+fn any(mut parts: Vec<SegmentPredicate>) -> SegmentPredicate {
+    if parts.iter().any(|part| matches!(part, SegmentPredicate::Always)) {
+        return SegmentPredicate::Always;
     }
-    parts.retain(|part| !matches!(part, Test::Never));
+    parts.retain(|part| !matches!(part, SegmentPredicate::Never));
     match parts.len() {
-        0 => Test::Never,
+        0 => SegmentPredicate::Never,
         1 => parts.remove(0),
-        _ => Test::Any(parts),
+        _ => SegmentPredicate::Any(parts),
     }
 }
 
@@ -208,9 +208,10 @@ pub(crate) struct SegmentPlan {
 
 impl SegmentPlan {
     /// What is left to ask of each document that drives.
-    pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
+    pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<SegmentPredicate, IndexError> {
         let rest = parts_of(predicate).iter().enumerate().filter(|(at, _)| Some(*at) != self.driver);
-        let rest: Result<Vec<Test>, IndexError> = rest.map(|(_, part)| Test::new(part, segment)).collect();
+        let rest: Result<Vec<SegmentPredicate>, IndexError> =
+            rest.map(|(_, part)| SegmentPredicate::new(part, segment)).collect();
         Ok(all(rest?))
     }
 }

@@ -5,7 +5,7 @@ use tantivy::DocId;
 use super::IndexError;
 use super::columns::{Segment, SegmentColumns};
 use super::order::{Candidate, OrderBy, SortKeys};
-use super::plan::{DrivingDocuments, SegmentPlan, Test};
+use super::plan::{DrivingDocuments, SegmentPlan, SegmentPredicate};
 use super::sequence::IndexedDocument;
 use crate::embedded::predicate::Predicate;
 use base::pause;
@@ -34,7 +34,7 @@ pub(crate) fn walk(
     let title_ranks = if order.has_title() && first > 0 { columns.title_ranks()? } else { &[] };
     let mut top = TopRows { order, columns, title_ranks, first, rows: Vec::new() };
     let (mut count, mut rows) = (0, 0);
-    let mut take = |doc: DocId, test: &mut Test| {
+    let mut take = |doc: DocId, test: &mut SegmentPredicate| {
         rows += 1;
         pause::at(rows);
         if segment.is_alive(doc) && test.matches(doc, columns) {

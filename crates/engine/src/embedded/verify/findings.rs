@@ -11,7 +11,7 @@ const VERIFY_PROBLEMS_MAX: usize = 100;
 
 /// How far a check has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Verifying {
+pub struct VerifyProgress {
     /// What is looked at, by the name of its table.
     pub part: &'static str,
     /// How much was looked at, in rows of the part; 0 for a part that is not counted in rows.

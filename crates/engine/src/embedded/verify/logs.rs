@@ -3,11 +3,11 @@
 
 use super::super::store::record::StoredEntry;
 use super::super::store::{ChangeRow, StoreError, StoreReader};
-use super::Check;
+use super::StoreCheck;
 use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::{EntryHash, EntryLog};
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Walks over both logs up to the entries at which the check began.
     pub(super) fn logs(&mut self) -> Result<(), StoreError> {
         self.log(EntryLog::Register, self.start.register.0)?;
