@@ -72,7 +72,7 @@ impl Iterator for Events {
         loop {
             while let Some((number, place)) = self.waiting.pop() {
                 let payload = &self.content[place];
-                let Ok(encoding::Glance { at, .. }) = encoding::glance(payload) else { continue };
+                let Ok(encoding::EventSummary { at, .. }) = encoding::summary(payload) else { continue };
                 if self.times.contains(&at)
                     && let Ok(event) = encoding::read(payload)
                 {

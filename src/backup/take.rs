@@ -132,7 +132,7 @@ fn copy(
 /// What the archive of a moment is.
 fn about(
     moment: &StoreMoment,
-    files: &[audit::FileOf],
+    files: &[audit::CopiedTrailFile],
     taking: &TakeOptions,
     chain_after: Option<StoreChain>,
 ) -> ArchiveManifest {
@@ -170,7 +170,7 @@ fn about(
 pub(super) type TrailAtHand<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
 
 /// The files of that trail that count.
-type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::FileOf>, String>;
+type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::CopiedTrailFile>, String>;
 
 /// Whether a store can go on from an archive.
 ///

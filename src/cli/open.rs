@@ -546,7 +546,7 @@ fn tell_migration(engine: &Engine, log: &AuditTrail) -> Result<(), String> {
 }
 
 /// What retention keeps, by a clock that the engine believes. The trail does not keep the engine open.
-fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
+fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::RetentionLimit {
     let (days, engine) = (i64::from(config.audit.retention_days), Arc::downgrade(engine));
     Arc::new(move || {
         let state = engine.upgrade().filter(|_| days > 0)?.clock();

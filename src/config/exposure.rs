@@ -112,7 +112,7 @@ fn lets_pass(folder: &Path) -> bool {
 /// only the owner can.
 fn replaceable(what: &str, path: &Path) -> Option<String> {
     path.exists().then_some(())?;
-    let owner::PathWay { folders, links } = owner::PathWay::of(path);
+    let owner::ResolvedPath { folders, links } = owner::ResolvedPath::of(path);
     let of_link = links.iter().find_map(|link| foreign(&format!("a link on the way to {what}"), link));
     let above = of_link.or_else(|| {
         folders.iter().find_map(|above| {

@@ -9,20 +9,22 @@ use super::forwarded_headers::{CLIENT, ISSUE, USERID};
 use super::header::{self, IF_NONE_EXIST};
 use super::sender::DroppedHeaders;
 use crate::interaction::Instance;
-use crate::interaction::context::{AuditAction, AuditEvent, From, HeaderText, Identity, Method, RequestContext};
+use crate::interaction::context::{
+    AuditAction, AuditEvent, AuthenticationMethod, HeaderText, Identity, RequestContext, RequestSource,
+};
 
 /// Where a request comes from: `client` is the address that the log shows too. What X-Road's headers say is claimed; one with control
 /// characters, which is refused, is left out.
-pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValue>) -> From {
+pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValue>) -> RequestSource {
     let claimed = |value: Option<&HeaderValue>| {
         let text = HeaderText::new(value?.as_bytes());
         (!text.has_control()).then(|| text.text())
     };
-    let mut from = From {
+    let mut from = RequestSource {
         ip: client.map(|client| client.to_string()),
         x_road_id: claimed(x_road_id),
         x_road_dropped: parts.extensions.get::<DroppedHeaders>().map(|dropped| dropped.0.clone()),
-        ..From::default()
+        ..RequestSource::default()
     };
     if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
         from.x_road_client = claimed(parts.headers.get(CLIENT));
@@ -53,7 +55,7 @@ pub fn note_path(event: &mut AuditEvent, kind: &str, id: &Instance) {
 
 /// Notes who calls.
 pub fn name(event: &mut AuditEvent, identity: &Identity) {
-    event.method = Method::Token;
+    event.method = AuthenticationMethod::Token;
     event.who.person = Some(identity.person.clone());
     event.who.given_name.clone_from(&identity.given_name);
     event.who.family_name.clone_from(&identity.family_name);
@@ -65,7 +67,7 @@ pub fn name(event: &mut AuditEvent, identity: &Identity) {
 }
 
 /// Writes what the trail will want to know into the context of a change, which keeps it with the change itself.
-pub fn keep(context: &mut RequestContext, from: &From) {
+pub fn keep(context: &mut RequestContext, from: &RequestSource) {
     if context.who.trace.is_none() {
         return;
     }

@@ -16,7 +16,7 @@ use super::route::{self, Route};
 use super::settings::HttpSettings;
 use super::x_road::{self, PathTarget, XRoadFault};
 use super::{audit_record, guard, proxy, sender};
-use crate::interaction::context::{From, NamedCollector, NamedKeys};
+use crate::interaction::context::{NamedCollector, NamedKeys, RequestSource};
 use crate::interaction::{ClientKey, Identity};
 use fhir::outcome::{Hcert, Issue};
 
@@ -52,7 +52,7 @@ pub struct RequestFacts {
     /// The form that its answer is wanted in.
     pub wanted: AnswerForm,
     /// Where it comes from, for the audit trail; nothing where none is kept.
-    pub from: Option<From>,
+    pub from: Option<RequestSource>,
     pub identity: Option<Arc<Identity>>,
     /// Whom its parameters name.
     pub named: NamedKeys,

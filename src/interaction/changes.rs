@@ -4,7 +4,8 @@ use std::sync::{Arc, Weak};
 
 use super::audit_record::name_subject;
 use crate::audit::{
-    self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, SET_BACK, ToldEvents,
+    self, AuditAction, AuditEvent, AuditTrail, AuthenticationMethod, EventBatch, EventSource, FollowPosition,
+    NamedKeys, SET_BACK,
 };
 use certificate::{Id, Seq, Version};
 use engine::{self, ClockEvent, CommittedChange, Engine, StoreHealth};
@@ -64,11 +65,11 @@ impl EventSource for StoreEvents<'_> {
         self.engine.seq()
     }
 
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String> {
         let clock = self.engine.clock_events_after(place.clock);
         let changes =
             self.engine.ledger().changes_after(place.change, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
-        let until = Followed {
+        let until = FollowPosition {
             change: changes.last().map_or(place.change, |last| last.seq),
             clock: clock.last().map_or(place.clock, |last| last.number),
         };
@@ -83,7 +84,7 @@ impl EventSource for StoreEvents<'_> {
             (event.change, event.entry) = (Some(last.seq), Some(last.hash));
             events.push(event);
         }
-        Ok(Some(ToldEvents { events, until }))
+        Ok(Some(EventBatch { events, until }))
     }
 }
 
@@ -92,7 +93,7 @@ impl EventSource for OpenStoreEvents {
         self.0.upgrade().map_or(Seq(0), |engine| engine.seq())
     }
 
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String> {
         let Some(engine) = self.0.upgrade() else { return Ok(None) };
         match (StoreEvents { engine: &engine, tells_imports: false }).events_after(place) {
             // A change that was stored while the service stopped is told at the next start.
@@ -124,7 +125,7 @@ fn event(change: &CommittedChange) -> Option<AuditEvent> {
     };
     let who = &change.who;
     let more = who.particulars.as_deref().cloned().unwrap_or_default();
-    let method = if more.session.is_some() { Method::Token } else { Method::None };
+    let method = if more.session.is_some() { AuthenticationMethod::Token } else { AuthenticationMethod::None };
     let caller = audit::EventAgent {
         person: who.person.clone(),
         given_name: more.given_name,
@@ -136,7 +137,7 @@ fn event(change: &CommittedChange) -> Option<AuditEvent> {
         session: more.session,
         operator: None,
     };
-    let from = audit::From {
+    let from = audit::RequestSource {
         ip: more.address,
         x_road_client: more.x_road_client,
         x_road_id: who.x_road_id.clone(),

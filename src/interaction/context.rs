@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::client::ClientKey;
 use super::grants::CallerGrants;
 pub use crate::access::Identity;
-pub use crate::audit::{AuditAction, AuditEvent, From, Method, NamedCollector, NamedKeys};
+pub use crate::audit::{AuditAction, AuditEvent, AuthenticationMethod, NamedCollector, NamedKeys, RequestSource};
 use crate::registry::{Caller, LookupPurpose};
 pub use crate::registry::{HeaderText, XRoadHeaders};
 use certificate::Version;
