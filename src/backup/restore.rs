@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::chain::{Archive, up_to};
 use super::check::{RowsRead, check_behind, check_chain, in_archive};
 use super::member::ArchiveMember;
-use super::onto::FolderBehind;
+use super::onto::ContinuedFolder;
 use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
@@ -124,7 +124,7 @@ pub fn restore(
 /// As there; or the folder has another history, has come further, or was used: nothing was written. When it cannot be written it is to be
 /// gone on with.
 pub fn restore_onto(
-    folder: FolderBehind,
+    folder: ContinuedFolder,
     chain: &[Archive],
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),
@@ -154,7 +154,7 @@ fn rows_of(chain: &[Archive], wanted: &RestoreOptions) -> Result<RowsRead, Strin
 
 /// Marks a folder and fills it with archives that were checked.
 fn filled(
-    folder: Option<FolderBehind>,
+    folder: Option<ContinuedFolder>,
     chain: &[Archive],
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),

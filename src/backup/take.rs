@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::ArchiveProgress;
-use super::about::{ArchiveManifest, Base};
+use super::archive_manifest::{ArchiveManifest, Base};
 use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
@@ -90,7 +90,7 @@ fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<()
 
 fn copy(
     engine: &Engine,
-    (files, trail): (FilesOfTrail, TrailAtHand),
+    (files, trail): (TrailFilesSource, TrailSource),
     taking: &TakeOptions,
     sink: &mut dyn Sink,
     report: &mut dyn FnMut(ArchiveProgress),
@@ -110,7 +110,7 @@ fn copy(
     };
     let order = CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
     let check = CopyCheck::new(&dictionaries, order, until).map_err(words)?;
-    let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
+    let mut copying = ArchiveCopy { sink, report, progress, is_gentle: taking.is_gentle, check };
     copying.bytes(ArchiveMember::About, &about.write())?;
     for (number, dictionary) in dictionaries {
         copying.bytes(ArchiveMember::Dictionary(number), &dictionary)?;
@@ -167,10 +167,10 @@ fn about(
 }
 
 /// The trail of the store that is copied, where it has one.
-pub(super) type TrailAtHand<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
+pub(super) type TrailSource<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
 
 /// The files of that trail that count.
-type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::CopiedTrailFile>, String>;
+type TrailFilesSource<'t> = &'t dyn Fn() -> Result<Vec<audit::CopiedTrailFile>, String>;
 
 /// Whether a store can go on from an archive.
 ///
@@ -180,7 +180,7 @@ pub(super) fn fits(
     base: &ArchiveManifest,
     engine: &Engine,
     moment: &StoreMoment,
-    trail: TrailAtHand,
+    trail: TrailSource,
     recipients: Option<Digest>,
 ) -> Result<(), String> {
     if base.store != moment.store {
@@ -219,7 +219,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-struct Copying<'c> {
+struct ArchiveCopy<'c> {
     sink: &'c mut dyn Sink,
     report: &'c mut dyn FnMut(ArchiveProgress),
     progress: ArchiveProgress,
@@ -227,7 +227,7 @@ struct Copying<'c> {
     check: CopyCheck,
 }
 
-impl Copying<'_> {
+impl ArchiveCopy<'_> {
     /// What was copied is the history that the store has.
     fn ends_as(&self, chain: Option<StoreChain>) -> Result<(), String> {
         match self.check.chain() == chain {

@@ -9,8 +9,8 @@ use super::progress::Steps;
 use super::{Common, Failure, counted, disk_space, note, open, say};
 use crate::audit::AuditAction;
 use crate::backup::{
-    self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, FolderBehind, JudgedChain, RestoreOptions, Restored,
-    Signer, Survey,
+    self, Archive, ArchiveKeys, ArchiveProgress, CheckedArchives, ContinuedFolder, JudgedChain, RestoreOptions,
+    Restored, Signer, StrayArchive, Survey,
 };
 use crate::bulk;
 use crate::config::{Config, exposure};
@@ -155,7 +155,7 @@ fn checked(archives: &[PathBuf], keys: &ArchiveKeys, json: bool) -> Result<(), F
         backup::check(&chain, true, &mut |progress| bars.show(progress)).map(|checked| (checked, until))
     });
     bars.finish();
-    let (Checked { archives, changes, patients, bytes, trail }, until) = checked.map_err(Failure::Wrong)?;
+    let (CheckedArchives { archives, changes, patients, bytes, trail }, until) = checked.map_err(Failure::Wrong)?;
     let told = match json {
         true => json!({
             "archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes, "trail": trail,
@@ -224,7 +224,7 @@ fn survey_in_words(survey: &Survey) -> String {
     for apart in &survey.apart {
         out += &format!("{}\n", apart.problem);
     }
-    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
+    let CheckedArchives { archives, changes, patients, bytes, .. } = survey.whole;
     out + &whole(archives, &changed(changes), patients, bytes) + "\n"
 }
 
@@ -253,8 +253,8 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
             "trail": chain.trail,
         })
     };
-    let apart = |apart: &Apart| json!({"archive": apart.path, "problem": apart.problem});
-    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
+    let apart = |apart: &StrayArchive| json!({"archive": apart.path, "problem": apart.problem});
+    let CheckedArchives { archives, changes, patients, bytes, .. } = survey.whole;
     json!({
         "archives": archives, "changes": changes, "patients": patients, "bytes": bytes,
         "chains": survey.chains.iter().map(chain).collect::<Vec<_>>(),
@@ -314,7 +314,7 @@ fn restored(
         to: change,
         id_gap: config.backup.id_gap,
     };
-    let look = |last| FolderBehind::look(&wanted.data, wanted.cache_bytes, &wanted.names, last);
+    let look = |last| ContinuedFolder::look(&wanted.data, wanted.cache_bytes, &wanted.names, last);
     let folder = chain.last().filter(|_| onto).map(look).transpose()?;
     if let Some(RestoreTo::Time(time)) = to {
         let read = folder.as_ref().map_or(Ok(chain), |folder| folder.beyond(chain, None))?;

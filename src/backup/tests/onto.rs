@@ -7,8 +7,8 @@ use super::*;
 use certificate::Seq;
 use engine::EntryLog;
 
-fn look(wanted: &RestoreOptions, archive: &Archive) -> Result<FolderBehind, String> {
-    FolderBehind::look(&wanted.data, wanted.cache_bytes, &wanted.names, archive)
+fn look(wanted: &RestoreOptions, archive: &Archive) -> Result<ContinuedFolder, String> {
+    ContinuedFolder::look(&wanted.data, wanted.cache_bytes, &wanted.names, archive)
 }
 
 impl Place {
