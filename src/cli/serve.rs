@@ -348,7 +348,7 @@ fn watched(
         Box::new(management::DiskPart { folder: config.storage.data.clone(), free_bytes_min }),
         Box::new(management::TrailPart(trail)),
         Box::new(management::RegistryPart(server.clone())),
-        Box::new(management::Door(server.clone())),
+        Box::new(management::HttpPart(server.clone())),
         Box::new(management::TlsPart(server.clone())),
         Box::new(management::TokenKeys(server.clone())),
         Box::new(management::FilesPart(Box::new(move || exposure::all(&named)))),

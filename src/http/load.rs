@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counters of the door. Those in the plural without a verb go up and down; the others only rise.
+/// Counters of the HTTP front end. Those in the plural without a verb go up and down; the others only rise.
 #[derive(Debug, Default)]
 pub struct LoadCounters {
     /// Connections that have a place, those in a handshake included.

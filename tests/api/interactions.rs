@@ -61,8 +61,8 @@ async fn every_row_is_reached_allowed_written_down_and_counted() {
             assert_eq!(events, Vec::from_iter(row.action), "{shown}");
             assert!(row.changes || server.seq() == changes, "{shown} changed something");
 
-            let door = server.door();
-            let metrics = door.settings().metrics.text(&Readings::default());
+            let http = server.http();
+            let metrics = http.settings().metrics.text(&Readings::default());
             let (label, method) = (format!("route=\"{}\"", row.label), format!("method=\"{}\"", row.method.name()));
             assert!(metrics.lines().any(|line| line.contains(&label) && line.contains(&method)), "{shown}: {label}");
         }

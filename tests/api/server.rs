@@ -105,14 +105,14 @@ impl Server {
 
     /// A server with other settings.
     pub(crate) async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
-        Server::with_door(moment, change, |_| ()).await
+        Server::with_http(moment, change, |_| ()).await
     }
 
-    /// A server with other settings, and with changes to what they make of the door.
-    pub(crate) async fn with_door(
+    /// A server with other settings, and with changes to the settings of the HTTP front end.
+    pub(crate) async fn with_http(
         moment: &str,
         change: impl FnOnce(&mut Config),
-        change_door: impl FnOnce(&mut http::HttpSettings),
+        change_http: impl FnOnce(&mut http::HttpSettings),
     ) -> Server {
         let mut config = Config::default();
         foreign::set(&mut config);
@@ -148,15 +148,15 @@ impl Server {
         let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let audit = Arc::new(AuditTrail::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
         changes::follow(&engine, &audit);
-        let mut door =
+        let mut http_settings =
             http::HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let data = folder.path().join("data");
         std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
-        door.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
-        door.tls = http::present(&config.tls).expect("files of TLS");
-        change_door(&mut door);
+        http_settings.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
+        http_settings.tls = http::present(&config.tls).expect("files of TLS");
+        change_http(&mut http_settings);
         let settings = interaction::ServiceSettings {
-            names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
+            names: Names::new(http_settings.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,
@@ -178,7 +178,7 @@ impl Server {
         let policy =
             Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
-        let http = http::HttpServer::new(service, door);
+        let http = http::HttpServer::new(service, http_settings);
         Server { http, engine, rulebook, clock, writer, audit, names, _folder: folder }
     }
 
@@ -293,8 +293,8 @@ impl Server {
         self.writer.lock().expect("no test panics with it")
     }
 
-    /// The door itself, for requests that run beside each other.
-    pub(crate) fn door(&self) -> Arc<http::HttpServer<Service>> {
+    /// The HTTP front end itself, for requests that run beside each other.
+    pub(crate) fn http(&self) -> Arc<http::HttpServer<Service>> {
         Arc::clone(&self.http)
     }
 

@@ -231,7 +231,7 @@ async fn whoever_speaks_no_tls_is_closed_and_keeps_nobody_waiting() {
     assert!(pki.client().get(server.address).await.is_ok());
     let mut told = Vec::new();
     let _ = timeout(PATIENCE, silent.read_to_end(&mut told)).await.expect("a handshake has its time");
-    let failed = server.server.door().load().handshakes_failed.load(std::sync::atomic::Ordering::Relaxed);
+    let failed = server.server.http().load().handshakes_failed.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(failed, 3);
 }
 
@@ -333,7 +333,8 @@ async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_e
         config.tls.client_auth = ClientAuth::Optional;
         config.tls.client_crl = vec![path.clone()];
     };
-    let server = Server::with_door(START, set, |door| presented = door.tls.clone()).await.listen().await;
+    let server =
+        Server::with_http(START, set, |http_settings| presented = http_settings.tls.clone()).await.listen().await;
     let presented = presented.expect("the settings name files");
     assert!(client().get(server.address).await.is_ok());
     list(&[SerialNumber::from(4711)], 2100);
@@ -386,7 +387,8 @@ async fn a_client_whose_certificate_the_settings_name_may_set_the_headers_of_x_r
 async fn a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on() {
     let pki = Pki::new();
     let mut presented = None;
-    let server = Server::with_door(START, |config| pki.set(config), |door| presented = door.tls.clone());
+    let server =
+        Server::with_http(START, |config| pki.set(config), |http_settings| presented = http_settings.tls.clone());
     let server = server.await.listen().await;
     let presented = presented.expect("the settings name files");
     let shown =
@@ -410,13 +412,13 @@ async fn a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on() 
 #[tokio::test]
 async fn a_newcomer_without_a_place_is_told_so_over_tls() {
     let pki = Pki::new();
-    let server = Server::with_door(
+    let server = Server::with_http(
         START,
         |config| {
             pki.set(config);
             config.server.connections_per_address_max = 1;
         },
-        |door| door.uncounted.clear(),
+        |http_settings| http_settings.uncounted.clear(),
     );
     let server = server.await.listen().await;
     let _kept = pki.client().connect(server.address).await.expect("a connection");

@@ -12,7 +12,7 @@ pub struct DiskPart {
 }
 
 impl WatchedPart for DiskPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let disk = engine::DiskSpace::of(&self.folder);
         told.add(part(disk, self.free_bytes_min));
         if let Some(engine::DiskSpace { free_bytes, total_bytes }) = disk {

@@ -6,7 +6,7 @@ use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 pub struct DeveloperMode;
 
 impl WatchedPart for DeveloperMode {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let words = "Developer mode (hcert dev): whoever comes may do everything, and people are made up. `hcert serve` is for real data.";
         told.add(HealthPart::new("mode", HealthStatus::Degraded, words));
     }

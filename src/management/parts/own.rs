@@ -9,7 +9,7 @@ use crate::management::{CallerGuard, PartReports, WatchedPart};
 pub struct OwnAddress(pub Arc<CallerGuard>);
 
 impl WatchedPart for OwnAddress {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let now = tls::now();
         let certificate = self.0.tls.as_ref().map(|presented| tls::part("management_tls", &presented.status(now), now));
         for part in certificate.into_iter().chain(self.0.token_part()) {

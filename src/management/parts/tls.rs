@@ -12,7 +12,7 @@ use crate::tls;
 pub struct TlsPart(pub Arc<HttpServer<Service>>);
 
 impl WatchedPart for TlsPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let now = now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {

@@ -27,7 +27,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Everything that is counted in one server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// What the door sees.
+    /// What the HTTP front end sees.
     pub requests: Requests,
     /// What the engine does.
     pub work: WorkCounters,

@@ -27,8 +27,8 @@ use hcert::http::x_road;
 use hcert::http::{account, condition, message, query, request};
 use hcert::interaction::{BodyContent, Instance};
 
-/// A door as it stands on a developer's machine, and one behind a trusted proxy.
-static DOORS: LazyLock<[HttpSettings; 2]> = LazyLock::new(|| {
+/// The settings of a server on a developer's machine, and of one behind a trusted proxy.
+static SETTINGS: LazyLock<[HttpSettings; 2]> = LazyLock::new(|| {
     let open = Config::default();
     let mut proxied = Config::default();
     proxied.access.mode = AccessMode::Jwt;
@@ -46,15 +46,15 @@ const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Judges one connection.
 pub fn judge(bytes: &[u8]) {
     wire::requests(bytes, |parts, body| {
-        let door = &DOORS[bytes.len() % DOORS.len()];
-        understood(door, parts, body);
+        let settings = &SETTINGS[bytes.len() % SETTINGS.len()];
+        understood(settings, parts, body);
     });
 }
 
-fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
+fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     let origin = RequestOrigin { peer: Some(PEER), seat: None };
-    let (head, query, mut known) = RequestHead::read(door, parts.clone(), origin, message::check(parts), true);
-    is_routed(head.base_path(door), parts, &head.route);
+    let (head, query, mut known) = RequestHead::read(settings, parts.clone(), origin, message::check(parts), true);
+    is_routed(head.base_path(settings), parts, &head.route);
     is_answered(parts, &head.route, &known.wanted);
     let mut event = AuditEvent::new(AuditAction::Unknown, 0);
     token(&parts.headers);
@@ -78,7 +78,7 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
     account::note_parameters(&mut event, parts, form.map(str::to_owned));
-    match request::context(door, &head, &known.wanted, parameters.clone(), interaction.row) {
+    match request::context(settings, &head, &known.wanted, parameters.clone(), interaction.row) {
         Ok(mut context) => {
             let base_url = &context.base_url;
             assert!(base_url.starts_with("http://") || base_url.starts_with("https://"), "{base_url:?} is absolute");

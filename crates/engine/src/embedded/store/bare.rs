@@ -31,14 +31,14 @@ pub enum PatientIdentifiers {
     /// Those of newest versions.
     Current,
     /// Those that only earlier versions have.
-    Format2Record,
+    Former,
 }
 
 impl PatientIdentifiers {
     fn table(self) -> TableDefinition<'static, (&'static str, &'static str, u64), ()> {
         match self {
             PatientIdentifiers::Current => IDENTIFIER,
-            PatientIdentifiers::Format2Record => FORMER,
+            PatientIdentifiers::Former => FORMER,
         }
     }
 
@@ -46,7 +46,7 @@ impl PatientIdentifiers {
     pub fn name(self) -> &'static str {
         match self {
             PatientIdentifiers::Current => "patient_identifier",
-            PatientIdentifiers::Format2Record => "patient_former",
+            PatientIdentifiers::Former => "patient_former",
         }
     }
 }

@@ -78,7 +78,7 @@ pub fn read<'a>(
             return None;
         }
         let read = match (log, form) {
-            (EntryLog::Register, PieceForm::Format2Record) => read_former_patient(&mut bytes, &dictionary),
+            (EntryLog::Register, PieceForm::Former) => read_former_patient(&mut bytes, &dictionary),
             _ => read_entry(log, &mut bytes, &dictionary),
         };
         if read.is_err() {

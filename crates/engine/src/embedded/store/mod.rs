@@ -168,7 +168,7 @@ impl Store {
         }
     }
 
-    /// As [`look`](Store::look), for the restore itself.
+    /// As [`open_read_only`](Store::open_read_only), for the restore itself.
     pub fn look_restoring(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, true)?;
@@ -445,7 +445,7 @@ impl Store {
         self.is_copy_on_write.load(Ordering::Acquire)
     }
 
-    /// Whether it was opened with [`look`](Store::look).
+    /// Whether it was opened with [`open_read_only`](Store::open_read_only).
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }

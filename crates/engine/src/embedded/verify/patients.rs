@@ -20,7 +20,7 @@ impl StoreCheck<'_> {
     pub(super) fn patients(&mut self) -> Result<(), StoreError> {
         let patients = self.patient_versions()?;
         self.identifiers(PatientIdentifiers::Current)?;
-        self.identifiers(PatientIdentifiers::Format2Record)?;
+        self.identifiers(PatientIdentifiers::Former)?;
         self.born()?;
         self.patient_links()?;
         self.found.counts().patients = patients;
@@ -90,7 +90,7 @@ impl StoreCheck<'_> {
             }
         }
         for (system, value) in former(reader, number, &facts).unwrap_or_default() {
-            if !reader.has_identifier(PatientIdentifiers::Format2Record, (&system, &value), id)? {
+            if !reader.has_identifier(PatientIdentifiers::Former, (&system, &value), id)? {
                 self.found.tell("patient_former", &format!("an identifier that Patient/{id} had is missing"));
             }
         }
@@ -120,17 +120,15 @@ impl StoreCheck<'_> {
                 let has = match (which, newest, Id::new(id)) {
                     (_, None, _) | (_, _, None) => false,
                     (PatientIdentifiers::Current, Some((facts, _)), _) => facts.identifiers.contains(&identifier),
-                    (PatientIdentifiers::Format2Record, Some((facts, _)), Some(id)) => {
-                        match former(&reader, id, &facts) {
-                            Ok(former) => former.contains(&identifier),
-                            Err(_) => continue,
-                        }
-                    }
+                    (PatientIdentifiers::Former, Some((facts, _)), Some(id)) => match former(&reader, id, &facts) {
+                        Ok(former) => former.contains(&identifier),
+                        Err(_) => continue,
+                    },
                 };
                 if !has {
                     let whose = match which {
                         PatientIdentifiers::Current => "its newest version has not",
-                        PatientIdentifiers::Format2Record => "no earlier version has, or the newest has still",
+                        PatientIdentifiers::Former => "no earlier version has, or the newest has still",
                     };
                     self.found.tell(which.name(), &format!("it says an identifier of Patient/{id} that {whose}"));
                 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 /// A server over an engine. Requests may come from many threads at once.
-pub(crate) struct Door {
+pub(crate) struct TestServer {
     server: Arc<http::HttpServer<Service>>,
     runtime: Runtime,
 }
@@ -54,8 +54,8 @@ pub(crate) fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>)
     written.expect("the writer answers").expect("patients can be stored");
 }
 
-impl Door {
-    pub(crate) fn new(engine: &Arc<Engine>, clock: Clock) -> Door {
+impl TestServer {
+    pub(crate) fn new(engine: &Arc<Engine>, clock: Clock) -> TestServer {
         let config = Config::default();
         let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
         let settings = interaction::ServiceSettings {
@@ -71,7 +71,10 @@ impl Door {
         let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
         let service = Service::new(engine.clone(), registry, Policy::default(), rulebook, settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        Door { server: http::HttpServer::new(service, http::HttpSettings::new(&config, address).unwrap()), runtime }
+        TestServer {
+            server: http::HttpServer::new(service, http::HttpSettings::new(&config, address).unwrap()),
+            runtime,
+        }
     }
 
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {

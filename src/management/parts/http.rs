@@ -1,4 +1,4 @@
-//! What waits at the door, and what is remembered behind it. It is no part of its own: a queue is no fault.
+//! The queues and caches of the HTTP front end. It is no health part of its own: a queue is no fault.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,11 +9,11 @@ use crate::management::{PartReports, WatchedPart};
 use crate::registry::{RegistryHealth, RememberedAnswers};
 use base::metrics::Readings;
 
-/// Watches the door of a service.
-pub struct Door(pub Arc<HttpServer<Service>>);
+/// Watches the HTTP front end of a service.
+pub struct HttpPart(pub Arc<HttpServer<Service>>);
 
-impl WatchedPart for Door {
-    fn look(&self, told: &mut PartReports) {
+impl WatchedPart for HttpPart {
+    fn check(&self, told: &mut PartReports) {
         let readings = &mut told.readings;
         let waiting = self.0.service().waiting().map(|(turn, waiting)| (turn, waiting as f64));
         let help = "Requests that wait for their turn: heavy searches, long ones, and large answers";

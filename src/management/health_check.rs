@@ -1,4 +1,4 @@
-//! Looking at all parts, within a time. A part that waits for its disk must not make whoever asks wait too.
+//! Checks all parts of the service within a time. A part that waits for its disk must not make the caller wait too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ impl ManagementService {
 
     pub(super) async fn report_within(&self, time: Duration) -> HealthReport {
         let phase = self.phase();
-        let (watched, looking) = (self.watched(), Arc::clone(&self.looking));
-        let look = async {
-            let turn = looking.lock_owned().await;
-            let looked = tokio::task::spawn_blocking(move || {
+        let (watched, checking) = (self.watched(), Arc::clone(&self.checking));
+        let check = async {
+            let turn = checking.lock_owned().await;
+            let checked = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
-                look(&watched)
+                check_parts(&watched)
             });
-            looked.await.unwrap_or_default()
+            checked.await.unwrap_or_default()
         };
-        let mut told = timeout(time, look).await.unwrap_or_else(|_| {
+        let mut told = timeout(time, check).await.unwrap_or_else(|_| {
             let words = format!("the parts of the service did not say within {} ms how they are", time.as_millis());
             let mut told = PartReports::default();
             told.add(HealthPart::new("look", HealthStatus::Down, words).holding_up(true));
@@ -58,11 +58,11 @@ impl ManagementService {
     }
 }
 
-fn look(watched: &[Box<dyn WatchedPart>]) -> PartReports {
+fn check_parts(watched: &[Box<dyn WatchedPart>]) -> PartReports {
     let mut told = PartReports::default();
     for part in watched {
         // The panic hook tells where; the other parts are well nevertheless.
-        if catch_unwind(AssertUnwindSafe(|| part.look(&mut told))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| part.check(&mut told))).is_err() {
             told.add(
                 HealthPart::new("look", HealthStatus::Down, "Looking at a part of the service failed.")
                     .holding_up(true),
