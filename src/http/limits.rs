@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 use crate::config::limits::{ANSWERS_BYTES_MAX, LARGE_BODIES};
 

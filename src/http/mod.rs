@@ -1,4 +1,4 @@
-//! The door: the only room that knows hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
+//! The HTTP front end: the only module that uses hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
 //!
 //! [`HttpServer::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 

@@ -89,7 +89,7 @@ pub fn context(
         identity: None,
         client: head.counted.map(|counted| counted.client),
         forwarded,
-        held: None,
+        grants: None,
         met: None,
         names_identifier: false,
     })

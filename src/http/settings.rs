@@ -1,4 +1,4 @@
-//! What this room takes from the settings, ready for use.
+//! What this module takes from the settings, ready for use.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::config::{AccessMode, Config, ConfigError, Network, XRoadSender, XRoad
 use crate::tls::Presented;
 use base::metrics::Metrics;
 
-/// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
+/// Settings of the HTTP front end. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     pub base_path: String,

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Characters of a suspend or cancel reason. Contract 3.4.
 pub const REASON_CHARACTERS_MAX: usize = 10_000;

@@ -15,7 +15,7 @@ use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use super::turns::in_turn;
 use crate::access::rights::PermittedAction;
-use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
+use crate::registry::{IdentifierLookup, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
 use certificate::search::parameter::Field;
@@ -139,10 +139,10 @@ impl Service {
         for wanted in wanted {
             // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
             let asked = Box::pin(self.registry.look_up(wanted.system.as_deref(), &wanted.value, &caller));
-            let LookedUp { patients, told } = match asked.await {
+            let IdentifierLookup { patients, told } = match asked.await {
                 Err(LookupFailure::NotFound) => {
                     all.warnings.push(Issue::new(Hcert::RegistryNotFound));
-                    LookedUp::default()
+                    IdentifierLookup::default()
                 }
                 answered => answered.map_err(unanswered)?,
             };

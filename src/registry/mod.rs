@@ -1,4 +1,4 @@
-//! The patient registry, as the service asks it. Patients are kept by another system; this room is the way to it, and knows what
+//! The patient registry, as the service asks it. Patients are kept by another system; this module is the way to it, and knows what
 //! identifies them.
 //!
 //! [`Registry`] is the one interface: behind it stands the [`EmbeddedRegistry`] registry, whose patients lie in the same store, or a

@@ -1,5 +1,5 @@
-//! Keeps the map of the house honest where the compiler cannot: which room of the service may use which, and where the big libraries may
-//! be named. Between crates the compiler sees to it.
+//! Checks the map of the modules where the compiler cannot: which module of the service may use which, and where the big
+//! libraries may be named. Between crates the compiler sees to it.
 
 mod circles;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
+/// Each module and the modules it may use. Dependencies never point backwards; a module that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("tls", &[]),
     ("output", &[]),
@@ -83,18 +83,18 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn arrows_between_rooms_never_turn_round() {
+fn dependencies_between_modules_never_point_backwards() {
     let mut wrong = Vec::new();
     for file in sources().into_iter().filter(|file| file.starts_with("src")) {
-        let room = room(&file);
-        let allowed = MAP.iter().find(|(name, _)| *name == room).map(|(_, allowed)| *allowed);
+        let module = module(&file);
+        let allowed = MAP.iter().find(|(name, _)| *name == module).map(|(_, allowed)| *allowed);
         let Some(allowed) = allowed else {
-            wrong.push(format!("{}: the room '{room}' is not on the map", file.display()));
+            wrong.push(format!("{}: the module '{module}' is not on the map", file.display()));
             continue;
         };
-        for used in used_rooms(&code(&file)) {
-            if used != room && !allowed.contains(&used.as_str()) {
-                wrong.push(format!("{}: {room} must not use {used}", file.display()));
+        for used in used_modules(&code(&file)) {
+            if used != module && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {module} must not use {used}", file.display()));
             }
         }
     }
@@ -106,7 +106,7 @@ fn the_map_itself_has_no_circle() {
     for (at, (_, allowed)) in MAP.iter().enumerate() {
         let earlier: BTreeSet<&str> = MAP[..at].iter().map(|(name, _)| *name).collect();
         let later = allowed.iter().filter(|used| !earlier.contains(*used)).collect::<Vec<_>>();
-        assert!(later.is_empty(), "{} uses rooms that come after it: {later:?}", MAP[at].0);
+        assert!(later.is_empty(), "{} uses modules that come after it: {later:?}", MAP[at].0);
     }
 }
 
@@ -148,18 +148,18 @@ fn each_type_has_a_name_of_its_own() {
 }
 
 #[test]
-fn big_libraries_stay_in_their_rooms() {
+fn big_libraries_stay_in_their_modules() {
     let mut wrong = Vec::new();
     for file in sources() {
         let path = file.to_string_lossy().replace('\\', "/");
         let text = code(&file);
-        for (library, rooms) in LIBRARIES {
+        for (library, modules) in LIBRARIES {
             let name = format!("{library}::");
             // Behind another letter it is the end of a longer name.
             let is_whole = |at: usize| !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
             let named =
                 text.match_indices(&name).any(|(at, _)| is_whole(at)) || text.contains(&format!("use {library};"));
-            if named && !rooms.iter().any(|room| path.starts_with(room)) {
+            if named && !modules.iter().any(|module| path.starts_with(module)) {
                 wrong.push(format!("{path} names {library}"));
             }
         }
@@ -168,10 +168,10 @@ fn big_libraries_stay_in_their_rooms() {
 }
 
 #[test]
-fn everything_behind_the_door_is_synchronous() {
+fn everything_behind_the_front_end_is_synchronous() {
     let behind = |file: &PathBuf| {
-        let rooms = ["crates/fhir/", "crates/certificate/", "crates/engine/", "src/audit/", "src/backup/"];
-        rooms.iter().any(|room| file.starts_with(room))
+        let modules = ["crates/fhir/", "crates/certificate/", "crates/engine/", "src/audit/", "src/backup/"];
+        modules.iter().any(|module| file.starts_with(module))
     };
     for file in sources().iter().filter(|file| behind(file)) {
         let text = code(file);
@@ -225,7 +225,7 @@ fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line()
 }
 
 /// The first folder or file below `src`.
-fn room(file: &Path) -> String {
+fn module(file: &Path) -> String {
     let below = file.strip_prefix("src").expect("sources lie below src");
     let first = below.components().next().expect("a file has a name").as_os_str().to_string_lossy().into_owned();
     first.trim_end_matches(".rs").to_owned()
@@ -238,13 +238,13 @@ fn code(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn used_rooms(text: &str) -> BTreeSet<String> {
+fn used_modules(text: &str) -> BTreeSet<String> {
     let crates = text.match_indices("crate::").chain(text.match_indices("hcert::"));
     let names = crates.filter_map(|(at, prefix)| {
         let rest = &text[at + prefix.len()..];
         let name: String =
             rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
-        let known = MAP.iter().any(|(room, _)| *room == name);
+        let known = MAP.iter().any(|(module, _)| *module == name);
         known.then_some(name)
     });
     names.collect()

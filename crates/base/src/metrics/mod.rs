@@ -1,4 +1,4 @@
-//! What is counted and measured while the service runs, told as OpenMetrics; the only room that knows prometheus-client.
+//! What is counted and measured while the service runs, told as OpenMetrics; the only module that knows prometheus-client.
 //!
 //! There are two kinds. What happens again and again is counted where it happens: [`Metrics`], one for each server and handed to
 //! whoever counts. What is simply so at a moment is asked for when somebody wants to know: [`Readings`], made anew each time. Neither

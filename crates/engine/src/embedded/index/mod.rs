@@ -1,4 +1,4 @@
-//! The view that finds: tantivy, behind the store by at most a round. The only room that knows tantivy.
+//! The view that finds: tantivy, behind the store by at most a round. The only module that uses tantivy.
 //!
 //! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
 

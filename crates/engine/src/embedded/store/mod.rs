@@ -1,4 +1,4 @@
-//! The truth: versions and changes in redb. The only room that knows redb.
+//! The truth: versions and changes in redb. The only module that uses redb.
 //!
 //! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
