@@ -7,7 +7,7 @@ use super::member::ArchiveMember;
 use super::{ArchiveManifest, ArchiveProgress, read, take};
 use crate::audit::CopiedTrail;
 use crate::config::Config;
-use certificate::terminology::{Loaded, Terminology};
+use certificate::terminology::{LoadedList, Terminology};
 use certificate::{Names, Seq};
 use engine::{CopyCheck, CopyOrder, EntryLog, PieceForm, StoreError, StoredList};
 use fhir::json;
@@ -122,7 +122,7 @@ pub(super) fn check_behind(
 struct ArchiveCheck {
     dictionaries: Vec<(u8, Vec<u8>)>,
     /// Code lists of an archive of an earlier form.
-    lists: Vec<Loaded>,
+    lists: Vec<LoadedList>,
     form: PieceForm,
     to: Seq,
     /// Where the archive before it ended, until its own rows come.
@@ -203,8 +203,8 @@ pub(super) fn in_archive(problem: StoreError) -> String {
 }
 
 /// A code list that says the type and address it is kept under.
-fn loaded(StoredList { key, at, text }: &StoredList) -> Option<Loaded> {
+fn loaded(StoredList { key, at, text }: &StoredList) -> Option<LoadedList> {
     let resource = json::parse(text).ok()?.into_owned();
     let says = |name: &str, value: &str| resource.text(name) == Some(value);
-    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(Loaded { resource, at: *at })
+    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(LoadedList { resource, at: *at })
 }

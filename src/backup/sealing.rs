@@ -246,7 +246,7 @@ pub struct ArchiveKeys {
 /// It holds secrets, and says nothing of the archive.
 impl fmt::Debug for ArchiveKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("Keys")
+        formatter.write_str("ArchiveKeys")
     }
 }
 

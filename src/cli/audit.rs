@@ -13,7 +13,7 @@ use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
 use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::subjects;
-use crate::socket::{self, AuditTold, CommandRequest};
+use crate::socket::{self, AuditResult, CommandRequest};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
 use fhir::date_time;
@@ -352,8 +352,8 @@ fn told(
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(String, bool), String> {
     match server.until_end("{\"resourceType\"", each)? {
-        AuditTold::Done { report, is_whole } => Ok((report, is_whole)),
-        AuditTold::Failed { problem } => Err(problem),
+        AuditResult::Done { report, is_whole } => Ok((report, is_whole)),
+        AuditResult::Failed { problem } => Err(problem),
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Common, Failure, last_word, log, open, open_files};
+use super::{Common, Failure, crash_message, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::{AuditAction, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
@@ -105,7 +105,7 @@ impl Flags {
         open::for_owner_only();
         // Before any address: where both are in use, the folder says more of why.
         open::expect_unused(&config.storage.data, false).map_err(Failure::Failed)?;
-        last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
+        crash_message::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
         connections(config.server.connections_max)?;
         threads::expect(config.server.workers).map_err(Failure::Failed)?;
         let mut runtime = runtime::Builder::new_multi_thread();
@@ -188,8 +188,8 @@ async fn serve(
     }
     // As `named_files` says.
     settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
-    for presented in settings.tls.iter().chain(&guard.tls) {
-        tokio::spawn(http::keep_current(presented.clone(), catch(SignalKind::hangup())?));
+    for server_certificate in settings.tls.iter().chain(&guard.tls) {
+        tokio::spawn(http::keep_current(server_certificate.clone(), catch(SignalKind::hangup())?));
     }
     if settings.tls.is_none() && guard.tls.is_none() && !io::stderr().is_terminal() {
         // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
@@ -238,7 +238,7 @@ async fn serve(
     let server = HttpServer::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail.clone(), &server);
-    parts.push(Box::new(management::OwnAddress(guard)));
+    parts.push(Box::new(management::ManagementAddress(guard)));
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
     if config.access.mode == AccessMode::Developer {

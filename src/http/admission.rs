@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::body::BodyMemory;
 use super::clients::{ClientRequest, ClientTable, CountedFor, Throttled};
-use super::load::{Counted, LoadCounters, count};
+use super::load::{GaugeGuard, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LONG_QUERY_BYTES};
@@ -52,7 +52,7 @@ struct Gate {
 #[derive(Debug)]
 pub(super) struct Admitted<'a> {
     _turn: SemaphorePermit<'a>,
-    _counted: Counted<'a>,
+    _counted: GaugeGuard<'a>,
 }
 
 impl Admission {
@@ -140,7 +140,7 @@ impl Admission {
     /// # Errors
     /// 503: its turn does not come in time, or too many wait in the line of all.
     pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<RequestPermit, Issue> {
-        let _waiting = Counted::new(&self.load.requests_waiting);
+        let _waiting = GaugeGuard::new(&self.load.requests_waiting);
         let share = client.map(|client| self.clients.large_bodies(client));
         let turn = async {
             let share = match share {
@@ -165,13 +165,13 @@ impl Admission {
             Ok(turn) => Some(turn),
             Err(_) if gate.waiting.load(Ordering::Relaxed) >= self.at_once => None,
             Err(_) => {
-                let _waiting = (Counted::new(&gate.waiting), Counted::new(&self.load.requests_waiting));
+                let _waiting = (GaugeGuard::new(&gate.waiting), GaugeGuard::new(&self.load.requests_waiting));
                 let waited = timeout(self.wait_max, gate.turns.acquire()).await;
                 waited.ok().and_then(Result::ok)
             }
         };
         match turn {
-            Some(turn) => Ok(Admitted { _turn: turn, _counted: Counted::new(&self.load.requests) }),
+            Some(turn) => Ok(Admitted { _turn: turn, _counted: GaugeGuard::new(&self.load.requests) }),
             None => {
                 count(&self.load.requests_refused);
                 Err(Issue::new(Hcert::RequestsFull))

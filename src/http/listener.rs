@@ -190,11 +190,11 @@ async fn serve_connection<S, R>(
 {
     let settings = &server.settings;
     let stream = WriteTimeoutStream::new(stream, settings.write_timeout, Arc::clone(&connection));
-    let Some(presented) = &settings.tls else {
+    let Some(server_certificate) = &settings.tls else {
         return speak(stream, None, peer, server, connection, phase, no_slot).await;
     };
     let handshake = select! {
-        handshake = timeout(settings.header_timeout, shake_hands(presented, stream)) => handshake,
+        handshake = timeout(settings.header_timeout, shake_hands(server_certificate, stream)) => handshake,
         () = connection.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };

@@ -232,7 +232,7 @@ impl<R: Interactions> HttpServer<R> {
 
     /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
     pub fn tls_status(&self, now: i64) -> Option<TlsStatus> {
-        self.settings.tls.as_ref().map(|presented| presented.status(now))
+        self.settings.tls.as_ref().map(|server_certificate| server_certificate.status(now))
     }
 
     /// Answers a request of a connection that has no slot.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoadSender, XRoadSettings};
-use crate::tls::Presented;
+use crate::tls::ServerCertificate;
 use base::metrics::Metrics;
 
 /// Settings of the HTTP front end. `base_path` and `base_url` have no slash at the end.
@@ -37,7 +37,7 @@ pub struct HttpSettings {
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
     /// What the service shows over TLS. `None`: it speaks in clear.
-    pub tls: Option<Arc<Presented>>,
+    pub tls: Option<Arc<ServerCertificate>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
     pub uncounted: Vec<Network>,
     pub connections_max: usize,

@@ -2,7 +2,7 @@
 //!
 //! The trail takes changes over from the store; everything else, refusals too, is told here.
 
-use super::named::NameReader;
+use super::named_keys::NameReader;
 use super::{Answer, Interaction, InteractionKind, Service, ShownVersions};
 use crate::audit::{self, AuditAction, AuditEvent, Entity, NamedCollector, NamedKeys};
 use certificate::search::Hit;

@@ -8,7 +8,7 @@ use super::{DefinitionKind, audit_event, definition_search, operation_parameters
 use certificate::Names;
 use certificate::Profile;
 use certificate::search::paging::Counts;
-use certificate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
+use certificate::search::parameter::{PARAMETERS, Parameter, ParameterTarget, SORT_KEYS};
 use certificate::terminology::{ListHeader, Terminology};
 use fhir::json::{Json, Object};
 
@@ -293,7 +293,7 @@ fn search_documentation(count: Counts) -> String {
     )
 }
 
-fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
+fn search_parameter<L: ParameterTarget>(parameter: &Parameter<L>) -> Json<'static> {
     let documentation = match parameter.modifiers {
         [] => parameter.documentation.to_owned(),
         _ => format!("{}. Modifiers: {}", parameter.documentation, parameter.modifier_names()),
@@ -301,7 +301,7 @@ fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
     Json::object([
         ("name", text(parameter.name)),
         ("definition", Json::string(parameter.definition())),
-        ("type", text(parameter.looks.kind())),
+        ("type", text(parameter.target.kind())),
         ("documentation", Json::string(documentation)),
     ])
 }

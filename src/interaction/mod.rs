@@ -23,7 +23,7 @@ mod grants;
 mod history;
 mod lists;
 mod lookup;
-mod named;
+mod named_keys;
 pub mod operation;
 pub mod operation_parameters;
 mod page;
@@ -53,7 +53,7 @@ pub use context::{
     XRoadHeaders,
 };
 pub use lists::{ListLine, Lists};
-pub use named::{PatientsOf, names_of_person, subjects};
+pub use named_keys::{CertificatePatients, names_of_person, subjects};
 pub use policy::{Policy, TokenPolicy};
 pub use pool::Pool;
 pub use prepare::{
@@ -62,5 +62,5 @@ pub use prepare::{
 pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{CertificateRules, Rulebook};
 pub use service::{Service, ServiceSettings};
-pub use table::{BodyContent, INTERACTIONS, InteractionKind, Verb};
+pub use table::{BodyContent, HttpMethod, INTERACTIONS, InteractionKind};
 pub use turns::{RequestPermit, Turn, Turns};

@@ -10,7 +10,7 @@ use crate::audit::AuditAction;
 #[derive(Debug, PartialEq, Eq)]
 pub struct InteractionRow {
     pub kind: InteractionKind,
-    pub method: Verb,
+    pub method: HttpMethod,
     /// The path below the base path, with its slash. `{id}` and `{version}` stand for any FHIR id, `{definition}` for the
     /// name of a [`DefinitionKind`](super::DefinitionKind).
     pub path: &'static str,
@@ -68,23 +68,23 @@ pub enum InteractionKind {
 
 /// A method of HTTP. HEAD is answered as GET is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum HttpMethod {
     Get,
     Post,
     Put,
     Delete,
 }
 
-impl Verb {
+impl HttpMethod {
     /// In the order `Allow` shows them.
-    pub const ALL: [Verb; 4] = [Verb::Get, Verb::Post, Verb::Put, Verb::Delete];
+    pub const ALL: [HttpMethod; 4] = [HttpMethod::Get, HttpMethod::Post, HttpMethod::Put, HttpMethod::Delete];
 
     pub fn name(self) -> &'static str {
         match self {
-            Verb::Get => "GET",
-            Verb::Post => "POST",
-            Verb::Put => "PUT",
-            Verb::Delete => "DELETE",
+            HttpMethod::Get => "GET",
+            HttpMethod::Post => "POST",
+            HttpMethod::Put => "PUT",
+            HttpMethod::Delete => "DELETE",
         }
     }
 }
@@ -126,7 +126,7 @@ pub enum OperationSource {
 
 const fn row(
     kind: InteractionKind,
-    method: Verb,
+    method: HttpMethod,
     path: &'static str,
     permission: Option<PermittedAction>,
     action: Option<AuditAction>,
@@ -213,8 +213,8 @@ pub const INTERACTIONS: &[InteractionRow] = {
     use OperationSource::{Own, R5};
     use InteractionKind::*;
     use ReadsStored::{Always, Reduced};
-    use Verb::{Get, Post, Put};
-    const REMOVE: Verb = Verb::Delete;
+    use HttpMethod::{Get, Post, Put};
+    const REMOVE: HttpMethod = HttpMethod::Delete;
     const SYSTEM: ListKind = ListKind::CodeSystem;
     const SET: ListKind = ListKind::ValueSet;
     &[

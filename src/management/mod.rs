@@ -24,8 +24,8 @@ pub use guard::{CallerGuard, token};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    BackupPart, ClockPart, Connections, DeveloperMode, DiskPart, FilesPart, HttpPart, LogOutput, MemoryLimit,
-    MemorySum, OwnAddress, RegistryPart, StoragePart, TlsPart, TokenKeys, TrailPart,
+    BackupPart, ClockPart, Connections, DeveloperMode, DiskPart, FilesPart, HttpPart, LogOutput, ManagementAddress,
+    MemoryLimit, MemorySum, RegistryPart, StoragePart, TlsPart, TokenKeys, TrailPart,
 };
 pub use phase::ServicePhase;
 pub use report::{Fact, HealthPart, HealthStatus, PartReports};

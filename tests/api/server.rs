@@ -283,7 +283,7 @@ impl Server {
     pub(crate) fn concerns(&self, event: &AuditEvent, asked: &str) -> bool {
         let names = &self.http.service().settings().names;
         let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
-        let mut patients = interaction::PatientsOf::new(&self.engine);
+        let mut patients = interaction::CertificatePatients::new(&self.engine);
         let wanted = hcert::audit::EventFilter { patients: vec![known], ..hcert::audit::EventFilter::default() };
         wanted.matches(event, &mut |id, version| patients.of(id, version))
     }

@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use super::answer;
 use super::escape::InJson;
 use super::fields::ECS_VERSION;
-use super::moment::now;
+use super::time::now;
 use super::values::{JsonValues, string};
 use base::hex::Hex;
 use base::log::ANSWERS;

@@ -11,7 +11,7 @@ use crate::wire;
 use certificate::search::link;
 use fhir::json;
 use fhir::outcome::{Language, Outcome};
-use hcert::access::token::claims::{self, Expected};
+use hcert::access::token::claims::{self, ExpectedClaims};
 use hcert::access::token::compact::UnverifiedToken;
 use hcert::audit::{AuditAction, AuditEvent};
 use hcert::config::limits::BODY_BYTES_MAX;
@@ -24,7 +24,7 @@ use hcert::http::route::{self, Route};
 use hcert::http::settings::HttpSettings;
 use hcert::http::trace::Traced;
 use hcert::http::x_road;
-use hcert::http::{account, condition, message, query, request};
+use hcert::http::{audit_record, condition, message, query, request};
 use hcert::interaction::{BodyContent, Instance};
 
 /// The settings of a server on a developer's machine, and of one behind a trusted proxy.
@@ -52,7 +52,7 @@ pub fn judge(bytes: &[u8]) {
 }
 
 fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
-    let origin = RequestOrigin { peer: Some(PEER), seat: None };
+    let origin = RequestOrigin { peer: Some(PEER), connection: None };
     let (head, query, mut known) = RequestHead::read(settings, parts.clone(), origin, message::check(parts), true);
     is_routed(head.base_path(settings), parts, &head.route);
     is_answered(parts, &head.route, &known.wanted);
@@ -77,7 +77,7 @@ fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     if let Some(form) = form {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
-    account::note_parameters(&mut event, parts, form.map(str::to_owned));
+    audit_record::note_parameters(&mut event, parts, form.map(str::to_owned));
     match request::context(settings, &head, &known.wanted, parameters.clone(), interaction.row) {
         Ok(mut context) => {
             let base_url = &context.base_url;
@@ -88,7 +88,7 @@ fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
             );
             assert_eq!(context.parameters, parameters, "parameters are handed on as they are");
             assert!(context.if_modified_since.is_none_or(|_| condition::modified_since(&parts.headers).is_some()));
-            account::keep(&mut context, &known.from.take().expect("a trail is kept"));
+            audit_record::keep(&mut context, &known.from.take().expect("a trail is kept"));
         }
         Err(refusal) => is_refusal(&refusal, known.wanted.language),
     }
@@ -160,7 +160,7 @@ fn token(headers: &HeaderMap) {
     };
     let Ok(compact) = UnverifiedToken::read(token, &[Algorithm::RS256, Algorithm::ES256]) else { return };
     assert!(token.starts_with(compact.signed), "the signature is over what was sent");
-    let expected = Expected { issuer: None, audience: "hcert", settings: &CLAIMS, now: 1_790_000_000 };
+    let expected = ExpectedClaims { issuer: None, audience: "hcert", settings: &CLAIMS, now: 1_790_000_000 };
     match claims::read(&compact.claims, &expected, "0123456789abcdef".to_owned(), &|_| false) {
         Ok(identity) => {
             assert!(identity.person.len() == 11 && identity.person.bytes().all(|byte| byte.is_ascii_digit()));

@@ -6,12 +6,16 @@ use super::tls;
 use crate::management::{CallerGuard, PartReports, WatchedPart};
 
 /// Watches what the management address asks of its callers.
-pub struct OwnAddress(pub Arc<CallerGuard>);
+pub struct ManagementAddress(pub Arc<CallerGuard>);
 
-impl WatchedPart for OwnAddress {
+impl WatchedPart for ManagementAddress {
     fn check(&self, told: &mut PartReports) {
         let now = tls::now();
-        let certificate = self.0.tls.as_ref().map(|presented| tls::part("management_tls", &presented.status(now), now));
+        let certificate = self
+            .0
+            .tls
+            .as_ref()
+            .map(|server_certificate| tls::part("management_tls", &server_certificate.status(now), now));
         for part in certificate.into_iter().chain(self.0.token_part()) {
             told.add(part);
         }

@@ -1,4 +1,4 @@
-//! A last word where the system ends the process: a file that is mapped into memory was cut, or its disk cannot read it.
+//! A last message where the system ends the process: a file that is mapped into memory was cut, or its disk cannot read it.
 //!
 //! The index's files are mapped. A read behind the end of one is no error that a call could give back but a signal, SIGBUS, in the middle
 //! of whatever reads; nothing can go on from there. The next start finds the damage and builds the index again.

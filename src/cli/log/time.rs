@@ -1,4 +1,4 @@
-//! The moment of a line.
+//! The time of a line.
 
 use std::fmt;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! What a command says: on standard output what was asked for, on standard error all else.
+//! The messages of a command: on standard output what was asked for, on standard error all else.
 
 use std::fmt;
 use std::io::{self, Write};

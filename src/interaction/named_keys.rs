@@ -309,14 +309,14 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
 }
 
 /// Whose certificates are, remembered for those that are asked for again and again.
-pub struct PatientsOf<'e> {
+pub struct CertificatePatients<'e> {
     engine: &'e Engine,
     known: HashMap<(Id, Version), Option<Arc<Vec<String>>>>,
 }
 
-impl<'e> PatientsOf<'e> {
-    pub fn new(engine: &'e Engine) -> PatientsOf<'e> {
-        PatientsOf { engine, known: HashMap::new() }
+impl<'e> CertificatePatients<'e> {
+    pub fn new(engine: &'e Engine) -> CertificatePatients<'e> {
+        CertificatePatients { engine, known: HashMap::new() }
     }
 
     /// Whom events concern that are shown: persons named by them, and those behind the certificates in them.
