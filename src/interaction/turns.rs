@@ -42,13 +42,13 @@ pub struct Turn {
 /// Anything that a request holds until its answer is sent, such as a turn.
 #[derive(Debug)]
 pub struct RequestPermit {
-    _lent: Box<dyn Any + Send + Sync>,
+    _held: Box<dyn Any + Send + Sync>,
 }
 
 impl RequestPermit {
     /// A permit that gives this back.
-    pub fn of(lent: impl Any + Send + Sync) -> RequestPermit {
-        RequestPermit { _lent: Box::new(lent) }
+    pub fn of(held: impl Any + Send + Sync) -> RequestPermit {
+        RequestPermit { _held: Box::new(held) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use base::metrics::Readings;
 use hcert::interaction::table::{InteractionRow, StatementEntry};
-use hcert::interaction::{BodyContent, DefinitionKind, INTERACTIONS, Verb};
+use hcert::interaction::{BodyContent, DefinitionKind, HttpMethod, INTERACTIONS};
 use serde_json::{Value, json};
 
 use crate::body::Body;
@@ -129,5 +129,5 @@ async fn the_statement_tells_of_every_row_and_of_nothing_else() {
         let is_told = INTERACTIONS.iter().any(|other| other.kind == row.kind && other.told.is_some());
         assert!(is_told, "{} is not told of", row.path);
     }
-    assert!(INTERACTIONS.iter().any(|row| row.method == Verb::Delete));
+    assert!(INTERACTIONS.iter().any(|row| row.method == HttpMethod::Delete));
 }

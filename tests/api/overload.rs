@@ -9,7 +9,7 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use hcert::access::Identity;
-use hcert::interaction::{Interaction, RequestContext, Subset, Verb};
+use hcert::interaction::{HttpMethod, Interaction, RequestContext, Subset};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Bytes, Frame};
@@ -285,16 +285,16 @@ async fn a_large_certificate_lives_as_others_do() {
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
         let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
         let at = |verb, below: &str| asked(verb, &format!("Composition/{id}{below}"));
-        assert_eq!(is(bytes(at(Verb::Post, "/$suspend"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Post, "/$cancel"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, "/$validate"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, ""), &part)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, "/_history/1"), &part)), is_large);
-        assert_eq!(bytes(at(Verb::Get, "/_history/9"), &part), 0);
-        assert_eq!(bytes(at(Verb::Get, ""), &whole), 0, "it is copied");
-        assert_eq!(bytes(at(Verb::Get, ""), &of("doctor")), 0, "it is copied");
+        assert_eq!(is(bytes(at(HttpMethod::Post, "/$suspend"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Post, "/$cancel"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, "/$validate"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, ""), &part)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, "/_history/1"), &part)), is_large);
+        assert_eq!(bytes(at(HttpMethod::Get, "/_history/9"), &part), 0);
+        assert_eq!(bytes(at(HttpMethod::Get, ""), &whole), 0, "it is copied");
+        assert_eq!(bytes(at(HttpMethod::Get, ""), &of("doctor")), 0, "it is copied");
         assert_eq!(
-            is(bytes(at(Verb::Get, ""), &of("gov-official"))),
+            is(bytes(at(HttpMethod::Get, ""), &of("gov-official"))),
             is_large,
             "it is read through for the employer's view"
         );

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::script::{Dice, archive_manifest};
+use super::script::{Dice, about};
 use super::*;
 use certificate::search::filter::{ClassTest, Filter};
 use certificate::search::{EngineQuery, SearchPage, Sort, SortKey};

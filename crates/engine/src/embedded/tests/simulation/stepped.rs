@@ -8,7 +8,7 @@ use super::super::*;
 use super::model::{Batching, Expected, Model, Moment};
 use super::request::{Request, Waiting};
 use crate::embedded::index::medium::memory::MemoryFiles;
-use crate::embedded::indexer::{self, Building, Indexer, Sealed};
+use crate::embedded::indexer::{self, Building, Indexer, RoundInput};
 use crate::embedded::store::backend::disk::SimulatedDisk;
 use crate::embedded::writer::{FailedBatch, StoredBatch as Committed};
 use crate::embedded::{EngineMedia, EngineWorkers};
@@ -96,8 +96,8 @@ enum Batch {
 enum Indexing {
     Idle,
     Building(Building),
-    Sealed(Sealed),
-    Indexed(Sealed, index::Snapshot),
+    RoundInput(RoundInput),
+    Indexed(RoundInput, index::Snapshot),
 }
 
 /// What is known of what must be there.
@@ -257,10 +257,10 @@ impl Process {
             Indexing::Idle if shared.notifier.was_condemned() => Err("a search could not read it".into()),
             Indexing::Idle if shared.view().is_none() => Err("its view was given up".into()),
             Indexing::Idle => Ok(match shared.seal() {
-                Some(sealed) => (Indexing::Sealed(sealed), "seals"),
+                Some(sealed) => (Indexing::RoundInput(sealed), "seals"),
                 None => (Indexing::Idle, "has nothing to do"),
             }),
-            Indexing::Sealed(sealed) => indexer::index_sealed(&shared, index, &sealed)
+            Indexing::RoundInput(sealed) => indexer::index_sealed(&shared, index, &sealed)
                 .map(|snapshot| (Indexing::Indexed(sealed, snapshot), "commits a round")),
             Indexing::Indexed(sealed, snapshot) => {
                 shared.drop_generations(snapshot, &sealed);
