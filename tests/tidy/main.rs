@@ -147,6 +147,21 @@ fn each_type_has_a_name_of_its_own() {
     assert!(shared.is_empty(), "{} names stand for several types:\n{}", shared.len(), shared.join("\n"));
 }
 
+/// The last column of the glossary says where a word is in the code; a name that is gone from there must go from it too.
+#[test]
+fn the_glossary_names_types_and_files_that_exist() {
+    let types: BTreeSet<String> =
+        CRATES.iter().flat_map(|root| circles::Crate::read(Path::new(root)).types()).map(|(name, _)| name).collect();
+    let page = fs::read_to_string("docs/GLOSSARY.md").expect("the glossary is there");
+    let is_there = |name: &&str| if name.contains('/') { Path::new(name).exists() } else { types.contains(*name) };
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let columns = rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once(" | ").map(|(_, last)| last));
+    let names: Vec<&str> = columns.flat_map(|column| column.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 100, "{} names are found", names.len());
+    let gone: Vec<&str> = names.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(gone.is_empty(), "docs/GLOSSARY.md names what is not there: {gone:?}");
+}
+
 #[test]
 fn big_libraries_stay_in_their_modules() {
     let mut wrong = Vec::new();
