@@ -8,7 +8,7 @@
 //! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
 //! - [`http`]: the HTTP front end, and the only module that uses hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
-//! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
+//! - [`socket`]: the control socket, through which commands reach a running server. [`bulk`]: all versions as NDJSON, out and in.
 //! - [`interaction`]: one file per FHIR interaction or operation, and the table of all of them. The last module that awaits.
 //! - [`backup`]: archives of the store and its trail while the server goes on, and a data folder made of them again.
 //! - [`registry`]: the way to the patient registry, and personal codes.

@@ -51,7 +51,7 @@ pub struct AuditEvent {
     pub change: Option<Seq>,
     /// Hash of that change and of all before it.
     pub entry: Option<EntryHash>,
-    /// What the trail tells of itself: a retention, a repair. No personal data.
+    /// What the trail says about itself: a retention, a repair. No personal data.
     pub note: Option<String>,
 }
 

@@ -206,7 +206,7 @@ fn holds(sealed: &[u8], seal: &Seal) -> bool {
     content.len() as u64 == seal.content.0 && sha256(&content) == seal.content.1
 }
 
-/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes. One that
+/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail reports each before it goes. One that
 /// is not what its header says stays, whatever times that says.
 fn remove_old(shared: &TrailShared) -> Result<(), String> {
     let Some(keep_from) = (shared.options.keep_from)() else { return Ok(()) };

@@ -308,7 +308,7 @@ fn written(shared: &TrailShared) -> io::Result<TrailFiles> {
 /// Looks at each start for what an earlier one may have told: files that are missing, until they are back, and a store that was set back,
 /// until somebody has accepted it.
 fn look_through(shared: &TrailShared) {
-    // What cannot be read is told by the next search.
+    // The next search reports what cannot be read.
     let Ok(trail) = written(shared).and_then(|trail| expect_files(shared, trail)) else { return };
     let wanted = EventFilter { actions: vec![StoreTimeline::ACTIONS.to_vec()], ..EventFilter::default() };
     let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };

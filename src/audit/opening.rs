@@ -163,7 +163,7 @@ fn plain(
         let note = format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end);
         repaired.push(TrailRepair { note, is_damage: true });
     }
-    // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may tell of what a process before has
+    // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may report what a process before has
     // written and the system has given up.
     let again = |_| {
         target.write_all_at(&bytes[..end.place.1 as usize], 0)?;

@@ -15,7 +15,7 @@ pub enum EventOrder {
     NewestFirst,
 }
 
-/// The events of a trail. What is damaged is passed over; [`verify`](super::verify) tells of it.
+/// The events of a trail. What is damaged is passed over; [`verify`](super::verify) reports it.
 pub struct Events {
     trail: TrailFiles,
     order: EventOrder,

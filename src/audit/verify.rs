@@ -30,9 +30,9 @@ pub struct TrailVerifyReport {
     pub first: Number,
     /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
     pub head: ChainHead,
-    /// The last change of the store that the trail tells of.
+    /// The last change of the store that the trail reports.
     pub last_change: Seq,
-    /// The last import that the trail tells of has begun, and has no end there.
+    /// The last import that the trail reports has begun, and has no end there.
     pub has_open_import: bool,
     /// What is wrong, in words: file, number, what. Empty: the trail is as it was written.
     pub problems: Vec<String>,
@@ -255,7 +255,7 @@ impl<'a> TrailVerifier<'a> {
                     self.removals.extend(event.note);
                 } else if event.action == AuditAction::AuditRepaired {
                     let note = event.note.unwrap_or_default();
-                    self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
+                    self.remark(format!("{name}: number {} reports a repair: {note}", number.0));
                 } else {
                     self.timeline.event(number, event);
                 }
@@ -264,7 +264,7 @@ impl<'a> TrailVerifier<'a> {
         }
     }
 
-    /// Compares the change that an event tells of with what the store has under its number.
+    /// Compares the change that an event reports with what the store has under its number.
     fn history(&mut self, name: TrailFileName, number: Number, event: &AuditEvent) {
         if event.action == AuditAction::Restore {
             let kept = event.change.unwrap_or_default();
@@ -272,7 +272,7 @@ impl<'a> TrailVerifier<'a> {
         }
         let Some(((change, told), hashes)) = event.change.zip(event.entry).zip(self.beside.hashes) else { return };
         if self.others.len() < AUDIT_PROBLEMS_MAX && hashes(change).is_some_and(|stored| stored != told) {
-            let problem = format!("{name}: number {} tells of another change {change} than the store has", number.0);
+            let problem = format!("{name}: number {} reports another change {change} than the store has", number.0);
             self.others.push((change, problem));
         }
     }

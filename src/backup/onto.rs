@@ -114,7 +114,7 @@ impl ContinuedFolder {
     }
 
     /// The trail of the archives goes on from the folder's, and takes the place of what the folder has behind that: events of its own, which
-    /// may tell of nothing but restores and checks. Decision 311.
+    /// may report nothing but restores and checks. Decision 311.
     ///
     /// # Errors
     /// Somebody used the folder since, or a part of the trail is missing.

@@ -233,7 +233,7 @@ fn fill(
                     let mut bytes = Vec::new();
                     let read = content.read_to_end(&mut bytes).map(drop);
                     trail.file(name, &bytes);
-                    // What the folder has from there on is part of the archives, or tells of its restores.
+                    // What the folder has from there on is part of the archives, or reports its restores.
                     let behind = (!std::mem::replace(&mut is_trail_begun, true)).then_some(name);
                     return read
                         .and_then(|()| behind.map_or(Ok(()), |name| audit::clear_from(&wanted.data, name)))
@@ -255,7 +255,7 @@ fn fill(
         return Err("the archives end before their last change".to_owned());
     }
     let time = last.about.time.clone().filter(|_| until == last.about.until);
-    // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
+    // The store that comes back reports a trail that lacks what its store knew, as the copied one does.
     let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());
     let ending = RestoreEnd { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
     let store = restore.finish(ending).map_err(words)?;

@@ -38,7 +38,7 @@ pub struct TakeOptions<'b> {
     pub is_gentle: bool,
 }
 
-/// Takes a backup. The audit trail tells of its beginning and of its end.
+/// Takes a backup. The audit trail records its beginning and its end.
 ///
 /// # Errors
 /// The trail takes nothing, the base is none of this store, the store cannot be read, or what `sink` returned.

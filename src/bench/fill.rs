@@ -137,7 +137,7 @@ pub(super) fn late(launcher: &Launcher, data: &Path, plan: &BenchPlan, count: u6
 }
 
 /// Has everybody imported of whom certificates are or will be created, by a process of its own. That is not timed, and done once the
-/// disk was looked at: neither figure tells of patients.
+/// disk was looked at: neither figure includes patients.
 ///
 /// # Errors
 /// As [`fill`].

@@ -17,7 +17,7 @@ pub fn beside_store(engine: &Engine, trail: &audit::TrailVerifyReport) -> Result
     let known = trail.last_change;
     if known > engine.seq() {
         return Err(format!(
-            "the trail tells of change {known}, and the store ends with {}: it was set back, and by no restore",
+            "the trail reports change {known}, and the store ends with {}: it was set back, and by no restore",
             engine.seq()
         ));
     }

@@ -288,7 +288,7 @@ fn at_rest(head: Option<ChainHead>, config: &Config) -> Result<(String, bool), S
             Err(problem) => (problem + "\n", false),
         },
         Err(problem) if problem.contains(DAMAGED) => {
-            // Only the store, or a head kept elsewhere, tells of a trail whose end was cut off.
+            // Only the store, or a head kept elsewhere, reports a trail whose end was cut off.
             let end = if head.is_some() {
                 ""
             } else {

@@ -52,7 +52,7 @@ impl BackupArguments {
         }
         if is_within(&to, data) {
             return Err(Failure::Usage(format!(
-                "{}: an archive must not lie in the data folder ({}): what takes the one away takes the other; name a place elsewhere, best on \
+                "{}: an archive must not lie in the data folder ({}): one disk failure would lose both; name a place elsewhere, best on \
                  another disk",
                 to.display(),
                 data.display()

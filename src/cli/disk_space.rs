@@ -56,7 +56,7 @@ pub(super) fn of_backup(config: &Config) -> String {
     format!("a full archive takes up to {bytes} bytes; nothing of this one is left")
 }
 
-/// What the trail wants, which tells of a command before it does anything.
+/// What the trail wants, which records a command before it does anything.
 pub(super) fn of_trail() -> String {
     "the audit trail is written there; nothing of this archive is left".to_owned()
 }

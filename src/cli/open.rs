@@ -250,7 +250,7 @@ pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: AuditAction
     bulk::write_down(&log, action, command, None, None)
 }
 
-/// Whether nothing can be written into the folder, so that the audit trail does not tell of a command; says so.
+/// Whether nothing can be written into the folder, so that the audit trail does not record a command; says so.
 pub(super) fn untold(config: &Config, command: &str) -> bool {
     let folder = &config.storage.data;
     let Some(why) = hindrance(folder) else { return false };
@@ -535,7 +535,7 @@ pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<AuditT
 /// A command may take hours, and its folder may be moved away meanwhile: what happened in it is told in no other folder's trail.
 fn expect_folder(config: &Config, engine: &Engine) -> Result<(), String> {
     engine.expect_folder().map_err(|error| {
-        format!("{}: the audit trail cannot tell of this command: {error}", config.storage.data.display())
+        format!("{}: the audit trail cannot record this command: {error}", config.storage.data.display())
     })
 }
 

@@ -22,7 +22,7 @@ use fhir::date_time;
 ///
 /// The folder (storage.data) must be empty or absent, or with --onto behind the archives, and no server may use it. Archives are
 /// read as a whole before anything is written. The restored store answers as the other one did at the change it is restored to; it
-/// counts as a new epoch, so that the next backup is a full one, and no id is given twice. The search index is built last.
+/// counts as a new epoch, so that the next backup is a full one, and no id is used again. The search index is built last.
 #[derive(Args, Debug)]
 pub(super) struct RestoreArguments {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken

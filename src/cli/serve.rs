@@ -46,7 +46,7 @@ pub(super) struct Serve {
 
 /// Run the whole service on this machine for trying it out, with made-up people
 ///
-/// Whoever comes from this machine may do everything without a token; one with a token (POST /auth/v2/token, hcert token) has that token's
+/// Every caller on this machine may do everything without a token; one with a token (POST /auth/v2/token, hcert token) has that token's
 /// rights. Requests through proxies, from pages of other origins and over HTTP/1.0 are refused. Where --listen is an address that other
 /// machines reach, the printed address holds a secret. Stops on SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
@@ -391,7 +391,7 @@ async fn bind(listen: &str) -> Result<tokio::net::TcpListener, Failure> {
         ErrorKind::PermissionDenied => {
             Failure::Failed(format!("{listen} may not be used by this user; ports below 1024 often need more rights"))
         }
-        ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is no address of this machine")),
+        ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is not an address of this machine")),
         ErrorKind::InvalidInput => {
             Failure::Usage(format!("server.listen = '{listen}' is not an address with a port, such as 127.0.0.1:8080"))
         }
@@ -480,7 +480,7 @@ mod tests {
         let taken = holder.local_addr().unwrap();
         for (listen, told) in [
             (taken.to_string().as_str(), "already in use"),
-            ("192.0.2.1:0", "no address of this machine"),
+            ("192.0.2.1:0", "not an address of this machine"),
             ("127.0.0.1", "not an address with a port"),
         ] {
             let failure = bind(listen).await.unwrap_err();

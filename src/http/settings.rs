@@ -81,7 +81,7 @@ impl HttpSettings {
         };
         if is_developer && !server.trusted_proxies.is_empty() {
             let problem =
-                "`hcert dev` gives every right to whoever comes, so it takes no requests of server.trusted_proxies";
+                "`hcert dev` gives every right to every caller, so it takes no requests of server.trusted_proxies";
             return Err(ConfigError(format!("{problem}; leave it away, or run `hcert serve`")));
         }
         if !is_developer && !is_local && !config.tls.is_on() && !server.plain_behind_proxy {

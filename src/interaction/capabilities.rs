@@ -29,7 +29,7 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("deceased", "Patient-deceased", "token", "true or false"),
 ];
 
-/// Source: specification 9. FHIR R5 says so by an extension, since `status` tells of the statement alone.
+/// Source: specification 9. FHIR R5 says so by an extension, since `status` describes the statement alone.
 const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structuredefinition-standards-status";
 
 /// Source: SMART App Launch 1.0, 2.1.
@@ -136,7 +136,7 @@ fn implementation(base_url: &str) -> Json<'static> {
     ])
 }
 
-/// The interactions that the rows of a resource tell of. `search` is what to know of its search.
+/// The interactions that the rows of a resource name. `search` is what to know of its search.
 fn interactions(resource: &str, search: &str) -> Json<'static> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     list(rows.filter_map(|row| {
@@ -151,7 +151,7 @@ fn interactions(resource: &str, search: &str) -> Json<'static> {
     }))
 }
 
-/// The operations that the rows of a resource tell of; nothing where it has none.
+/// The operations that the rows of a resource name; nothing where it has none.
 fn operations(resource: &str, names: &Names) -> Option<Json<'static>> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     let operations = rows.filter_map(|row| {
@@ -194,7 +194,7 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
     Json::Object(composition)
 }
 
-/// Patients, as the registry tells of them.
+/// Patients, as the registry describes them.
 fn patient() -> Json<'static> {
     Json::object([
         ("type", text("Patient")),

@@ -1,4 +1,4 @@
-//! `/Patient`: what the registry tells of patients, forwarded as it is. Specification 5; Contract 6.2.
+//! `/Patient`: what the registry says about patients, forwarded as it is. Specification 5; Contract 6.2.
 
 use std::borrow::Cow;
 

@@ -28,8 +28,8 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 /// smallest ids, which none that is created later with the same value can push out. Usually there is one.
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
-/// Certificates or patients that a search may count for its event to name them, where its answer shows none: a total of a few tells of each, and one of
-/// more tells of nobody.
+/// Certificates or patients that a search may count for its event to name them, where its answer shows none: a total of a few says something about each, and one of
+/// more says nothing about anybody.
 pub(super) const AUDIT_COUNTED_MAX: u32 = 100;
 
 impl Service {
@@ -214,7 +214,7 @@ impl Service {
         }
     }
 
-    /// Adds the oldest certificates that a request names by an identifier to its event: an answer tells of them whether it shows them,
+    /// Adds the oldest certificates that a request names by an identifier to its event: an answer says something about them whether it shows them,
     /// counts them or finds none that meets the rest of what was asked. They come back.
     pub(super) async fn meet_certificates(
         &self,

@@ -38,7 +38,7 @@ const HEAVY_WAIT_S: u64 = 5;
 /// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
 const LARGE_WAIT_S: u64 = 10;
 
-/// What the interactions are told by the configuration.
+/// The settings of the interactions.
 #[derive(Clone, Debug)]
 pub struct ServiceSettings {
     pub names: Names,
@@ -255,7 +255,7 @@ impl Service {
             ReadsStored::Always => true,
         };
         let Some((id, version)) = interaction.certificate().filter(|_| reads) else { return 0 };
-        // What is wrong with the store is told by the interaction.
+        // What is wrong with the store is reported by the interaction.
         self.engine.read(id, version, |entry| Ok(entry.bytes_max())).ok().flatten().unwrap_or(0)
     }
 
@@ -300,7 +300,7 @@ impl Service {
             Ok(Ok(written)) => Ok(Some(written)),
             Ok(Err(RefusedChange::Moved)) => Ok(None),
             Ok(Err(refused @ RefusedChange::NumberInUse(id, version))) => {
-                // The refusal tells of the certificate that has the number.
+                // The refusal reports the certificate that has the number.
                 context.meet(|named| named.certificates.push((id, Some(version))));
                 Err(refusal(refused))
             }

@@ -186,7 +186,7 @@ impl TurnQueue {
         Some(receiver)
     }
 
-    /// Takes a turn back, and gives it to whoever comes next.
+    /// Takes a turn back, and gives it to the next request.
     fn release(queue: &Arc<TurnQueue>, client: &TurnClient) {
         let mut state = queue.state();
         state.free += 1;

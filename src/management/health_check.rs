@@ -31,7 +31,7 @@ impl ManagementService {
             checked.await.unwrap_or_default()
         };
         let mut told = timeout(time, check).await.unwrap_or_else(|_| {
-            let words = format!("the parts of the service did not say within {} ms how they are", time.as_millis());
+            let words = format!("the health check timed out after {} ms", time.as_millis());
             let mut told = PartReports::default();
             told.add(HealthPart::new("look", HealthStatus::Down, words).holding_up(true));
             told

@@ -41,7 +41,7 @@ pub trait WatchedPart: Send + Sync + 'static {
     fn check(&self, told: &mut PartReports);
 }
 
-/// What the management listener tells of: one for each server.
+/// What the management listener reports on: one for each server.
 pub struct ManagementService {
     metrics: Arc<Metrics>,
     /// `developer` or `jwt`: what the service is run for.

@@ -54,7 +54,7 @@ struct CurrentTls {
 /// What tells that a file changed.
 type TlsFileState = Option<(i64, i64, u64, u64)>;
 
-/// What health tells of it. Times are seconds since 1970.
+/// What health reports about it. Times are seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsStatus {
     pub not_before: Option<i64>,

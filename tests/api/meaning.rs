@@ -589,7 +589,7 @@ async fn a_search_that_shows_none_names_the_few_certificates_that_it_counts() {
         assert_eq!(named, [3], "{query}");
         assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{query}");
     }
-    // So many that they tell of nobody are only counted.
+    // So many that they say nothing about a person are only counted.
     for id in 4..103 {
         server.import(Body::completed(), id).await;
     }

@@ -61,7 +61,7 @@ async fn a_patient_sees_what_is_completed_and_their_own() {
     ] {
         read(&server, &format!("Composition?{query}"), &me).await.refused(403, &["HCERT-179"]);
     }
-    // What is left out or negated is narrowed without a word.
+    // What is left out or negated is silently restricted.
     assert_eq!(found(&server, "status:not=final", &me).await, [0; 0]);
     assert_eq!(found(&server, "subject:not=Patient/201", &me).await, [2]);
     assert_eq!(found(&server, "_id=1,2,3", &me).await, [2]);
@@ -508,7 +508,7 @@ async fn the_author_must_be_the_caller_where_that_is_asked_for() {
     assert_eq!(told.codes()[0], "HCERT-168");
     // Developer mode without a token is everybody.
     server.post("Composition", Body::draft()).await.expect(201);
-    // A refused body tells of its patient only to whom it could be accepted from.
+    // A refused body shows its patient only to those it could be accepted from.
     let wrong = || Body::draft().with("/title", json!(1)).with("/subject/0/reference", json!("Patient/999"));
     let told = server.post("Composition", wrong()).header("Authorization", &author).await;
     assert!(told.codes().contains(&"HCERT-008".to_owned()), "{told}");

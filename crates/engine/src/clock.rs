@@ -326,8 +326,8 @@ mod tests {
         }
     }
 
-    /// Ten million changes under a clock that steps back and forth, is suspended, stands, and is accepted and reset. What must hold is
-    /// told by what was seen from outside, not by what the guard remembers.
+    /// Ten million changes under a clock that steps back and forth, is suspended, stands, and is accepted and reset. What must hold
+    /// follows from what was seen from outside, not by what the guard remembers.
     #[test]
     fn ten_million_changes_under_clocks_that_jump() {
         let mut numbers = TestNumbers(0x9E37_79B9_7F4A_7C15);

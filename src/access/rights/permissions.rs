@@ -114,7 +114,7 @@ pub fn read(text: &str) -> Result<Roles, String> {
                 permission.name
             ));
         }
-        // A row is a certificate; what the registry tells of a patient is restricted by the patient alone, and no event by anything.
+        // A row is a certificate; what the registry says about a patient is restricted by the patient alone, and no event by anything.
         let of_certificates = rows.states.is_some() || rows.categories.is_some() || rows.own_employer;
         let unknown = [
             (PermittedAction::AuditRead, "audit-read", rows != RowRestriction::default()),

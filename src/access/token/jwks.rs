@@ -19,7 +19,7 @@ pub(super) const JWKS_KEYS_MAX: usize = 64;
 /// # Errors
 /// It is no JWK set, has too many keys, or one `kid` twice.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<VerificationKey>, String> {
-    let set = object(bytes).map_err(|_| "it is no JSON object, or has a member twice".to_owned())?;
+    let set = object(bytes).map_err(|_| "it is no JSON object, or has a duplicate key".to_owned())?;
     let listed = set.get("keys").and_then(Json::as_array).ok_or("it is no JWK set: there is no list 'keys'")?;
     if listed.len() > JWKS_KEYS_MAX {
         return Err(format!("it has {} keys; {JWKS_KEYS_MAX} are allowed", listed.len()));

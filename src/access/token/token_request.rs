@@ -60,7 +60,7 @@ impl TokenRequest {
         };
         let read = json::parse_with_problems(text.as_bytes()).map_err(|_| no_object())?;
         if !read.problems.into_issues().iter().all(|issue| issue.code() == Hcert::JsonEmptyValue) {
-            return Err(InvalidTokenRequest("the body has a member twice".to_owned()));
+            return Err(InvalidTokenRequest("the body has a duplicate key".to_owned()));
         }
         let body = read.value;
         body.as_object().ok_or_else(no_object)?;
@@ -254,7 +254,7 @@ mod tests {
             (r#"{"user": {"personalCode": true}, "role": "doctor"}"#, "user.personalCode must be"),
             (r#"{"user": {"personalCode": "37605030299"}}"#, "role must be"),
             (r#"{"user": {"personalCode": "37605030299"}, "role": " "}"#, "role must be"),
-            (r#"{"user": {"personalCode": "37605030299"}, "role": "a", "role": "b"}"#, "the body has a member twice"),
+            (r#"{"user": {"personalCode": "37605030299"}, "role": "a", "role": "b"}"#, "the body has a duplicate key"),
         ] {
             assert!(read(body).unwrap_err().starts_with(told), "{body}: {:?}", read(body).err());
         }

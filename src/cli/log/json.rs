@@ -49,7 +49,7 @@ impl JsonLines {
         let mut message = MessageVisitor { out: &mut *out, written: Ok(()) };
         event.record(&mut message);
         message.written?;
-        // What fails is an error; what else is said tells of no attempt that could succeed.
+        // What fails is an error; what else is said reports no attempt that could succeed.
         let outcome = if level == "error" { "failure" } else { "unknown" };
         write!(out, "\",{},\"event.outcome\":\"{outcome}\",\"log.logger\":", self.process)?;
         string(out, about.target())?;

@@ -7,7 +7,7 @@ pub struct DeveloperMode;
 
 impl WatchedPart for DeveloperMode {
     fn check(&self, told: &mut PartReports) {
-        let words = "Developer mode (hcert dev): whoever comes may do everything, and people are made up. `hcert serve` is for real data.";
+        let words = "Developer mode (hcert dev): every caller may do everything, and the people are made up. `hcert serve` is for real data.";
         told.add(HealthPart::new("mode", HealthStatus::Degraded, words));
     }
 }

@@ -30,7 +30,7 @@ pub use search::KNOWN;
 /// Searches for patients at once that look at everybody. More wait.
 const WIDE_PATIENT_SEARCHES: usize = 2;
 
-/// What the registry is told by the configuration.
+/// The settings of the registry.
 #[derive(Clone, Debug)]
 pub struct EmbeddedSettings {
     /// Identifier systems of persons and institutions.

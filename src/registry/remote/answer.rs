@@ -138,7 +138,7 @@ fn bundle(resource: &Json, kind: &str) -> Result<usize, &'static str> {
             return Err("an entry of its Bundle is no object");
         }
         match entry.get("resource").map(|resource| resource.text("resourceType")) {
-            // A history tells of a deletion by its request alone.
+            // A history reports a deletion by its request alone.
             None => {}
             Some(Some("Patient")) => patients += 1,
             // Warnings of a search, and what was included.

@@ -57,7 +57,7 @@ impl Ledger<'_> {
         })
     }
 
-    /// Changes after one, in their order, at most `max`, as the audit trail tells of them.
+    /// Changes after one, in their order, at most `max`, as the audit trail reports them.
     pub fn changes_after(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
         self.0.shared.committed_after(after, max)
     }

@@ -77,7 +77,7 @@ impl Engine {
     pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&VerifyProgress)) -> Result<VerifyReport, StoreError> {
         let verified = self.shared.heed(self.verified(names, report))?;
         let others = || verified.problems.iter().find(|problem| problem.part != "index");
-        // A file that is gone is told by the health as that.
+        // The health check reports a file that is gone.
         if !self.shared.store.is_gone()
             && let Some(problem) = others()
         {

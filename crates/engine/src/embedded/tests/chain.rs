@@ -94,7 +94,7 @@ fn no_byte_of_a_record_changes_unnoticed() {
             at += if at < 48 { 1 } else { 13 };
         }
         assert!(at > 20, "{log}: {at} bytes");
-        assert!(hashed > 0, "{log}: bytes are told by the hash");
+        assert!(hashed > 0, "{log}: the hash shows changed bytes");
         std::fs::write(&path, &whole).unwrap();
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct FailureRecorder {
 #[derive(Debug, Default)]
 struct UnsyncedRanges {
     ranges: Ranges,
-    /// A sync by this process has succeeded. Until then one that fails may tell of what a process before has written.
+    /// A sync by this process has succeeded. Until then one that fails may report what a process before has written.
     has_synced: bool,
     /// There is a mark that says so.
     is_marked: bool,

@@ -229,7 +229,7 @@ impl Process {
         }
     }
 
-    /// What the writer's thread does with whoever comes while the store cannot be opened.
+    /// What the writer's thread does with a request that comes while the store cannot be opened.
     fn refuse_all(&mut self) {
         while let Some(first) = self.writer.next(&self.queue) {
             for job in self.writer.take(first, &self.queue) {
