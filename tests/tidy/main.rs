@@ -210,6 +210,88 @@ fn nothing_is_left_unfinished() {
     }
 }
 
+/// Phrases that readers did not understand, in lower case, and what to write instead. Source: STYLE, "Plain words".
+#[rustfmt::skip]
+const NOT_PLAIN: &[(&str, &str)] = &[
+    ("the certificate is over", "the TLS certificate has expired"),
+    ("may not see it is told nothing", "callers without access get 404"),
+    ("nobody can watch the service", "metrics and health are off"),
+    ("takes the one away takes the other", "one disk failure would lose both"),
+    ("mends nothing", "repairs nothing"),
+    ("the door", "the HTTP front end"),
+    ("this room", "this module"),
+    ("rooms of the", "modules of the"),
+    ("map of the house", "map of the modules"),
+    ("did not say within", "timed out after"),
+    ("worth being woken", "suggested alerts"),
+    ("needs to be looked after", "names the problem"),
+    ("by a fault of its own", "internal error (bug)"),
+    ("is no address of this machine", "is not an address of this machine"),
+    ("stands here is all there is", "who the document is for"),
+    ("the way of commands", "the control socket"),
+    ("nobody will go back", "once you will not downgrade"),
+    ("as it likes |", "either"),
+    ("is told by", "is reported by, or an active verb"),
+    ("are told by", "are reported by, or an active verb"),
+    ("tells of", "reports, describes or names"),
+    ("tell of", "report, describe or name"),
+    ("none is given twice", "none is used again"),
+    ("is known by restoring", "restore backups as a test"),
+    ("neither address is there", "both endpoints are off"),
+    ("not told of again", "reported once"),
+    ("a member twice", "a duplicate key"),
+    ("whoever speaks", "a client that speaks"),
+    ("whoever comes", "every caller, or the next request"),
+    ("sends and hears", "is full duplex"),
+    ("had told of them", "had answered"),
+    ("be made to happen", "be triggered on demand"),
+    ("kept and mended", "operate, recover"),
+    ("what is refused has changed", "a refused request changes nothing"),
+    ("for the words of whoever", "shown in the error of the second process"),
+    ("narrowed without a word", "silently restricted"),
+    ("while it is silent these", "when the registry does not answer"),
+    ("makes nobody up", "makes up no people"),
+];
+
+/// Documents, messages and comments are written for engineers whose mother tongue is not English. The changelog stays as it
+/// was published.
+#[test]
+fn no_document_message_or_comment_has_a_phrase_that_is_not_plain() {
+    let documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "hcert.toml"].map(PathBuf::from).to_vec();
+    let folders = ["docs", "docs/performance", "docs/reliability"].map(|folder| markdown(Path::new(folder))).concat();
+    let readmes =
+        ["base", "certificate", "engine", "fhir", "journal"].map(|name| format!("crates/{name}/README.md").into());
+    let tests = files(Path::new("tests")).into_iter().filter(|file| !file.starts_with("tests/tidy"));
+    let texts: Vec<PathBuf> =
+        [documents, folders, readmes.to_vec(), sources()].concat().into_iter().chain(tests).collect();
+    let mut found = Vec::new();
+    for file in texts.iter().filter(|file| !file.ends_with("CHANGELOG.md")) {
+        let text = words(&fs::read_to_string(file).expect("a document is text"));
+        for (phrase, plain) in NOT_PLAIN {
+            let is_whole = |at: usize| {
+                let is_part = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+                !is_part(text[..at].chars().next_back()) && !is_part(text[at + phrase.len()..].chars().next())
+            };
+            if text.match_indices(phrase).any(|(at, _)| is_whole(at)) {
+                found.push(format!("{}: \"{phrase}\"; rather: {plain}", file.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A text in lower case and on one line, without the marks of comments: a phrase may go over the end of a line.
+fn words(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !["///", "//!", "//", "#"].contains(word));
+    words.collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn markdown(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the tests run in the project's folder");
+    let paths = entries.map(|entry| entry.expect("a folder can be listed").path());
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+}
+
 /// So the page about the log names every line that can be in it. Decision 175.
 #[test]
 fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line() {
