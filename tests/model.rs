@@ -23,7 +23,7 @@ use hcert::corpus;
 use serde_json::{Value, json};
 
 use dice::{Dice, seed};
-use server::{TestServer, Told, encoded, know_patients};
+use server::{TestResponse, TestServer, encoded, know_patients};
 
 const STORES: u64 = 6;
 const RUNS: u64 = 40;
@@ -89,7 +89,7 @@ struct Event {
     told_at: u64,
     /// The last change acknowledged when it was sent.
     after: u64,
-    told: Told,
+    told: TestResponse,
 }
 
 struct Run<'r> {
@@ -197,7 +197,7 @@ impl<'r> Run<'r> {
         self.events.lock().unwrap().push(Event { request, sent, told_at, after, told });
     }
 
-    fn told(&self, request: &Request) -> Told {
+    fn told(&self, request: &Request) -> TestResponse {
         let tag = |if_match: &Option<u32>| if_match.map(|version| format!("W/\"{version}\""));
         let headers =
             |tag: &Option<String>| -> Vec<(&str, String)> { tag.iter().map(|tag| ("if-match", tag.clone())).collect() };
@@ -249,7 +249,7 @@ fn section(code: &str, text: &str) -> Value {
 }
 
 /// Id and version of an answer's `Location`.
-fn version_of(told: &Told) -> (u64, u32) {
+fn version_of(told: &TestResponse) -> (u64, u32) {
     let location = told.header("location").unwrap_or_else(|| panic!("{told:?} names no version"));
     let parts: Vec<&str> = location.rsplit('/').collect();
     (parts[2].parse().unwrap(), parts[0].parse().unwrap())
@@ -527,19 +527,19 @@ impl Judge {
         }
     }
 
-    fn explains_history(&self, map: &Map, id: u64, told: &Told) -> bool {
+    fn explains_history(&self, map: &Map, id: u64, told: &TestResponse) -> bool {
         let newest = &map[&id];
         let versions = self.changes[..=newest.at].iter().filter(|stored| stored.id.get() == id).rev();
         told.status == 200 && shows(told, u64::from(newest.version), &versions.collect::<Vec<_>>())
     }
 
     /// Changes of earlier runs are not known here; a page that reaches back to them is cut.
-    fn explains_history_of_all(&self, at: usize, told: &Told) -> bool {
+    fn explains_history_of_all(&self, at: usize, told: &TestResponse) -> bool {
         let expected: Vec<&StoredVersion> = self.changes[..at].iter().rev().take(5).collect();
         told.status == 200 && shows(told, self.first + at as u64, &expected)
     }
 
-    fn explains_search(&self, map: &Map, status: Option<&str>, number: Option<&str>, told: &Told) -> bool {
+    fn explains_search(&self, map: &Map, status: Option<&str>, number: Option<&str>, told: &TestResponse) -> bool {
         let wanted = |found: &&Certificate| {
             found.state != State::Deleted
                 && found.subject["reference"] == self.patient.as_str()
@@ -556,7 +556,7 @@ impl Judge {
 }
 
 /// Whether a Bundle has this total and begins with these versions, byte for byte.
-fn shows(told: &Told, total: u64, expected: &[&StoredVersion]) -> bool {
+fn shows(told: &TestResponse, total: u64, expected: &[&StoredVersion]) -> bool {
     let bundle = told.json();
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
     let shown = |entry: &Value, stored: &StoredVersion| match stored.state {

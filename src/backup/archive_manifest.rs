@@ -9,7 +9,7 @@ use crate::audit::ChainHead;
 #[cfg(test)]
 use engine::EntryHash;
 use engine::limits::COPY_NEXT_ID_MAX;
-use engine::{FolderNames, FolderPurpose, KeptTime, PieceForm, StoreChain};
+use engine::{FolderNames, FolderPurpose, PieceForm, StoreChain, StoredTime};
 
 /// Number of the form of archives. One with a higher number is refused.
 const FORMAT: u32 = 5;
@@ -45,7 +45,7 @@ pub struct ArchiveManifest {
     pub next_patient_id: u64,
     /// What the store keeps of its time at that moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<KeptTime>,
+    pub time: Option<StoredTime>,
     /// Which command the data folder belongs to, where one has served it; from form 3 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<FolderPurpose>,
@@ -226,7 +226,7 @@ pub(super) fn sample() -> ArchiveManifest {
         patients_until: 2,
         next_id: 5,
         next_patient_id: 3,
-        time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
+        time: Some(StoredTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
         purpose: Some(FolderPurpose::Service),
         audit_head: Some(format!("7:{}", "0f".repeat(32))),
         last_change: None,
@@ -276,9 +276,12 @@ mod tests {
             ArchiveManifest { format: 4, ..about.clone() },
             ArchiveManifest { audit_head: Some("7".into()), ..about.clone() },
             ArchiveManifest { format: 1, ..about.clone() },
-            ArchiveManifest { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },
             ArchiveManifest {
-                time: Some(KeptTime { resets: vec![reset(2), reset(1)], ..KeptTime::default() }),
+                time: Some(StoredTime { resets: vec![reset(8)], ..StoredTime::default() }),
+                ..about.clone()
+            },
+            ArchiveManifest {
+                time: Some(StoredTime { resets: vec![reset(2), reset(1)], ..StoredTime::default() }),
                 ..about.clone()
             },
             ArchiveManifest { at: -1, ..about },

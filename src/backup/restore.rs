@@ -15,7 +15,7 @@ use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
 use engine::{
-    Beginning, CopyOrder, EntryHash, EntryLog, FolderPosition, RESTORING, RestoreEnd, RestoredStore, StoreRestore,
+    CopyOrder, EntryHash, EntryLog, FolderPosition, RESTORING, RestoreEnd, RestoreStart, RestoredStore, StoreRestore,
     StoredList, made_by,
 };
 use fhir::date_time;
@@ -204,7 +204,7 @@ fn fill(
     // Archives of before there were chains are of an epoch in which they were begun.
     let begun = || EntryHash::origin(&last.about.store, &last.about.epoch);
     let origin = chain.iter().find_map(|archive| archive.about.chain).map_or_else(begun, |chain| chain.origin);
-    let beginning = Beginning {
+    let beginning = RestoreStart {
         store: last.about.store.clone(),
         names: wanted.names.clone(),
         origin,

@@ -12,7 +12,7 @@ use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
 use certificate::Seq;
-use engine::{CopyCheck, CopyOrder, Engine, EntryLog, PieceForm, StoreChain, StoreError, StoreMoment, StoredList};
+use engine::{CopyCheck, CopyOrder, Engine, EntryLog, PieceForm, StoreChain, StoreError, StoreSnapshot, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -102,7 +102,7 @@ fn copy(
     let from = taking.base.map_or((Seq(0), 0), |base| (Seq(base.about.until), base.about.patients_until));
     let chain_after = engine.ledger().chain_at(from.0, from.1).map_err(words)?;
     let about = about(&moment, &files()?, taking, chain_after);
-    let StoreMoment { dictionaries, until, .. } = moment;
+    let StoreSnapshot { dictionaries, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
@@ -131,7 +131,7 @@ fn copy(
 
 /// What the archive of a moment is.
 fn about(
-    moment: &StoreMoment,
+    moment: &StoreSnapshot,
     files: &[audit::CopiedTrailFile],
     taking: &TakeOptions,
     chain_after: Option<StoreChain>,
@@ -179,7 +179,7 @@ type TrailFilesSource<'t> = &'t dyn Fn() -> Result<Vec<audit::CopiedTrailFile>, 
 pub(super) fn fits(
     base: &ArchiveManifest,
     engine: &Engine,
-    moment: &StoreMoment,
+    moment: &StoreSnapshot,
     trail: TrailSource,
     recipients: Option<Digest>,
 ) -> Result<(), String> {

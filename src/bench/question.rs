@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::client::{BenchConnection, BenchTarget};
 use super::load::{Expect, Question, XorShift};
-use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES, SampleMoment};
+use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES, SampleTime};
 use super::scenario::{HistorySince, MIXED, RequestKind};
 use crate::corpus::Category;
 
@@ -84,7 +84,7 @@ impl Questions {
     }
 
     /// Moments that a scenario asks since.
-    fn moments(&self, since: HistorySince) -> &[SampleMoment] {
+    fn moments(&self, since: HistorySince) -> &[SampleTime] {
         /// Fewer than a page holds would not be a page.
         const RECENT_LEAST: usize = PAGE_ENTRIES as usize;
         let all = &self.sample.moments[..];

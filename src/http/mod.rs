@@ -1,4 +1,4 @@
-//! The HTTP front end: the only module that uses hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
+//! The HTTP front end: the only module that uses hyper. It turns a request into an [`Interaction`], and its answer into HTTP.
 //!
 //! [`HttpServer::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 

@@ -41,7 +41,7 @@ impl Service {
         }
         let caller = context.caller_of_patients();
         let told = match self.registry.answer(&ask, &caller).await {
-            Ok(RegistryAnswer::Told(told)) => told,
+            Ok(RegistryAnswer::Found(told)) => told,
             Ok(RegistryAnswer::Misbehaves(Misbehaviour::HangUp)) => {
                 return Ok(Answer { status: 200, broken: Some(BrokenAnswer::HangUp), ..Answer::default() });
             }
@@ -99,7 +99,8 @@ impl Service {
             let shaping = [("_count", AUDIT_COUNTED_MAX.to_string()), ("_page", page.to_string())];
             let shaping = shaping.map(|(name, value)| (name.to_owned(), value));
             let ask = RegistryRequest::Search(filters.iter().cloned().chain(shaping).collect());
-            let Ok(RegistryAnswer::Told(told)) = self.registry.answer(&ask, &context.caller_of_patients()).await else {
+            let Ok(RegistryAnswer::Found(told)) = self.registry.answer(&ask, &context.caller_of_patients()).await
+            else {
                 break;
             };
             let found = patients(&told.body);

@@ -62,7 +62,7 @@ pub struct IdentifierLookup {
 
 /// What a caller of the registry itself gets.
 pub enum RegistryAnswer {
-    Told(RegistryFinding),
+    Found(RegistryFinding),
     Misbehaves(Misbehaviour),
 }
 
@@ -137,7 +137,7 @@ impl Registry {
     pub async fn answer(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryAnswer, LookupFailure> {
         match self.meet(request, caller).await? {
             Some(misbehaviour) => Ok(RegistryAnswer::Misbehaves(misbehaviour)),
-            None => self.ask(request, caller).await.map(RegistryAnswer::Told),
+            None => self.ask(request, caller).await.map(RegistryAnswer::Found),
         }
     }
 

@@ -7,8 +7,8 @@ use hcert::interaction::{BodyContent, DefinitionKind, HttpMethod, INTERACTIONS};
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse as Answered;
 use crate::server::Server;
-use crate::told::Told as Answered;
 
 /// The paths of a row: with things that are there, and once for each type where it stands for several.
 fn paths(row: &InteractionRow) -> Vec<String> {

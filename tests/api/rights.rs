@@ -5,8 +5,8 @@ use hcert::config::ChangeBy;
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 /// Author of the examples.
 const AUTHOR: &str = "49403136515";
@@ -19,7 +19,7 @@ fn closed(name: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-async fn read(server: &Server, path: &str, token: &str) -> Told {
+async fn read(server: &Server, path: &str, token: &str) -> TestResponse {
     server.get(path).header("Authorization", token).await
 }
 
@@ -637,8 +637,9 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
         || Body::example("occupational-final").with("/identifier", json!([{"system": system, "value": "N-1"}]));
     let certificate = server.create(numbered()).await;
     assert!(server.get(&certificate).await.expect(200).text().contains("employee-suggestions"));
-    let hides =
-        |told: &Told| !told.text().contains("employee-suggestions") && told.text().contains("occupational-employer");
+    let hides = |told: &TestResponse| {
+        !told.text().contains("employee-suggestions") && told.text().contains("occupational-employer")
+    };
     assert!(hides(&read(&server, &certificate, &clerk).await.expect(200)));
     let met = server.post("Composition", numbered()).header("Authorization", &clerk);
     let met = met.header("If-None-Exist", format!("identifier={system}|N-1")).header("Prefer", "return=representation");

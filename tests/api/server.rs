@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
-use crate::told::Told;
+use crate::response::TestResponse;
 use crate::{bodies, foreign, log};
 
 /// The moment of the first change, unless a test says another.
@@ -447,7 +447,7 @@ impl Asked<'_> {
         (told.status.as_u16(), told.headers, told.body)
     }
 
-    async fn send(self) -> Told {
+    async fn send(self) -> TestResponse {
         let names = self.server.names;
         let told = self.told().await;
         told.check();
@@ -457,7 +457,7 @@ impl Asked<'_> {
         told
     }
 
-    async fn told(self) -> Told {
+    async fn told(self) -> TestResponse {
         let Asked { server, line, mut builder, body, has_length } = self;
         let body = body.map(|body| server.names.sent(&body));
         if let Some(body) = body.as_ref().filter(|_| !has_length) {
@@ -472,13 +472,13 @@ impl Asked<'_> {
         let received = |value: &HeaderValue| server.names.received(value.as_bytes(), &line).try_into();
         let mut headers = parts.headers;
         headers.iter_mut().for_each(|(_, value)| *value = received(value).expect("names are visible"));
-        Told { line, status: parts.status, headers, body }
+        TestResponse { line, status: parts.status, headers, body }
     }
 }
 
 impl<'s> IntoFuture for Asked<'s> {
-    type Output = Told;
-    type IntoFuture = Pin<Box<dyn Future<Output = Told> + Send + 's>>;
+    type Output = TestResponse;
+    type IntoFuture = Pin<Box<dyn Future<Output = TestResponse> + Send + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

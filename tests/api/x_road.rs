@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::body::{self, Body};
 use crate::foreign::Reason::WritesToTheConnection;
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 const SERVICE: &str = "/r1/ee-dev/GOV/70009770/tis";
 const AUTHOR: &str = "49403136515";
@@ -39,7 +39,7 @@ async fn token(server: &Server, order: &str) -> String {
 }
 
 /// A request of the client, as it makes all of them.
-async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Option<Vec<u8>>) -> Told {
+async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Option<Vec<u8>>) -> TestResponse {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("{SERVICE}/fhir/{path}") };
     let asked = server.ask(method, &path).header("Authorization", token).header("x-road-id", "11111111-2222");
     let asked = asked.header("x-road-client", "ee-dev/COM/12345678/clinic").header("x-road-userid", "EE49403136515");
@@ -54,7 +54,7 @@ async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Optio
 }
 
 /// Where an answer says it is; on this server's own X-Road path.
-fn place(told: &Told) -> String {
+fn place(told: &TestResponse) -> String {
     let location = told.header("location").expect("a location");
     let path = location.strip_prefix("http://127.0.0.1:8080").expect("this server");
     assert!(path.starts_with(&format!("{SERVICE}/fhir/Composition/")), "{path}");

@@ -17,7 +17,7 @@ use crate::dice::{Dice, seed};
 use crate::odd;
 use crate::order::{KEYS, Order, newest_first};
 use crate::questions::Question;
-use crate::server::{TestServer, Told, know_patients};
+use crate::server::{TestResponse, TestServer, know_patients};
 use crate::store::{NOW, Store, find, hits};
 
 /// A search that was answered while the store changed.
@@ -245,7 +245,7 @@ impl Writer<'_> {
     }
 
     /// An acknowledged version is found by the next search, or a later one is. Contract 4.10.
-    fn must_see(&mut self, id: u64, told: &Told) {
+    fn must_see(&mut self, id: u64, told: &TestResponse) {
         let version: u32 = told.header("etag").unwrap().trim_matches(['W', '/', '"']).parse().unwrap();
         let found = self.look(id);
         let written = self

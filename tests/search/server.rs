@@ -24,13 +24,13 @@ pub(crate) struct TestServer {
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-impl Told {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -77,7 +77,7 @@ impl TestServer {
         }
     }
 
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TestResponse {
         let mut request = Request::builder().method(method).uri(format!("/fhir/{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -90,16 +90,16 @@ impl TestServer {
         self.runtime.block_on(async move {
             let (parts, body) = server.answer(request, None).await.into_parts();
             let body = body.collect().await.unwrap().to_bytes().to_vec();
-            Told { status: parts.status.as_u16(), headers: parts.headers, body }
+            TestResponse { status: parts.status.as_u16(), headers: parts.headers, body }
         })
     }
 
-    pub(crate) fn get(&self, path: &str) -> Told {
+    pub(crate) fn get(&self, path: &str) -> TestResponse {
         self.send("GET", path, &[], "")
     }
 
     /// Sends a resource.
-    pub(crate) fn put(&self, method: &str, path: &str, headers: &[(&str, &str)], resource: &Value) -> Told {
+    pub(crate) fn put(&self, method: &str, path: &str, headers: &[(&str, &str)], resource: &Value) -> TestResponse {
         let headers = [&[("content-type", "application/fhir+json")], headers].concat();
         self.send(method, path, &headers, &resource.to_string())
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each module and the modules it may use. Dependencies never point backwards; a module that is not listed here is a failure.
+/// Each module and the modules it may use. Dependencies never point backwards; a module that is not listed is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("tls", &[]),
     ("output", &[]),
@@ -147,7 +147,7 @@ fn each_type_has_a_name_of_its_own() {
     assert!(shared.is_empty(), "{} names stand for several types:\n{}", shared.len(), shared.join("\n"));
 }
 
-/// The last column of the glossary says where a word is in the code; a name that is gone from there must go from it too.
+/// The last column of the glossary says where a word is in the code; a rename has to rename it there too.
 #[test]
 fn the_glossary_names_types_and_files_that_exist() {
     let types: BTreeSet<String> =
@@ -253,8 +253,8 @@ const NOT_PLAIN: &[(&str, &str)] = &[
     ("makes nobody up", "makes up no people"),
 ];
 
-/// Documents, messages and comments are written for engineers whose mother tongue is not English. The changelog stays as it
-/// was published.
+/// Documents, messages and comments are for engineers whose mother tongue is not English. The changelog stays as it was
+/// published.
 #[test]
 fn no_document_message_or_comment_has_a_phrase_that_is_not_plain() {
     let documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "hcert.toml"].map(PathBuf::from).to_vec();

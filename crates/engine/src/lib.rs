@@ -30,7 +30,7 @@ pub use clock::{
 };
 pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, FolderPosition, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
+pub use copied::{FolderPosition, LogPiece, PieceForm, RestoreEnd, RestoreStart, StoreSnapshot, StoredTime};
 pub use embedded::{
     AuditHead, Change, CompressedVersion, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry,
     FolderHistory, ImportBatch, Ledger, MemoryLog, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore,

@@ -29,7 +29,7 @@ pub(super) struct Cache {
 /// The answer to a look-up, for those who waited for it.
 #[derive(Clone, Debug)]
 pub(super) enum SharedAnswer {
-    Told(Arc<RegistryFinding>),
+    Found(Arc<RegistryFinding>),
     NoAnswer(NoAnswer),
     /// Nothing for others: a refusal is in the words and for the headers of the one who asked.
     Alone,
@@ -61,7 +61,7 @@ struct EntryWeight;
 
 impl Weighter<Arc<str>, CacheEntry> for EntryWeight {
     fn weight(&self, key: &Arc<str>, value: &CacheEntry) -> u64 {
-        let body = if let SharedAnswer::Told(told) = &value.shared { told.body.capacity() } else { 0 };
+        let body = if let SharedAnswer::Found(told) = &value.shared { told.body.capacity() } else { 0 };
         let bytes = key.len() + body + ENTRY_BYTES;
         (bytes as u64).max(REGISTRY_CACHE_BYTES_MAX.div_ceil(REGISTRY_CACHE_ENTRIES_MAX))
     }
@@ -87,7 +87,7 @@ impl Cache {
     /// What was told, while it may be told again.
     pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<RegistryFinding>> {
         let found = self.entries.get(key);
-        if let Some(CacheEntry { shared: SharedAnswer::Told(told), until }) = &found
+        if let Some(CacheEntry { shared: SharedAnswer::Found(told), until }) = &found
             && now < *until
         {
             self.found.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl LookupPermit<'_> {
     /// Tells those who wait. An answer is remembered from `now` on; anything else is for them alone.
     pub(super) fn share(self, shared: SharedAnswer, now: Instant) {
         let LookupPermit { cache, key, guard } = self;
-        let is_remembered = matches!(shared, SharedAnswer::Told(_));
+        let is_remembered = matches!(shared, SharedAnswer::Found(_));
         let until = if is_remembered { now + cache.time } else { now };
         // It is taken in unless the entry was removed meanwhile, which nobody does.
         let _ = guard.insert(CacheEntry { shared, until });
@@ -138,7 +138,7 @@ mod tests {
     /// Somebody asks and is told.
     async fn insert(cache: &Cache, key: &str, told: Arc<RegistryFinding>, now: Instant) {
         let Err(turn) = cache.join(&key.into()).await else { panic!("nobody has asked for {key}") };
-        turn.share(SharedAnswer::Told(told), now);
+        turn.share(SharedAnswer::Found(told), now);
     }
 
     #[tokio::test]
@@ -173,9 +173,9 @@ mod tests {
         for shared in [
             SharedAnswer::NoAnswer(NoAnswer::Unreadable("x".to_owned())),
             SharedAnswer::Alone,
-            SharedAnswer::Told(told(1)),
+            SharedAnswer::Found(told(1)),
         ] {
-            let is_told = matches!(shared, SharedAnswer::Told(_));
+            let is_told = matches!(shared, SharedAnswer::Found(_));
             let Err(turn) = cache.join(&key).await else { panic!("nobody asks yet") };
             assert!(cache.join(&"b".into()).await.is_err(), "another question is another turn");
             let (one, other) = (cache.join(&key), cache.join(&key));

@@ -127,13 +127,13 @@ impl RemoteRegistry {
             return Ok(RegistryFinding::clone(&told));
         }
         match timeout_at(deadline, cache.join(&target)).await.map_err(|_| late())? {
-            Ok(SharedAnswer::Told(told)) => Ok(RegistryFinding::clone(&told)),
+            Ok(SharedAnswer::Found(told)) => Ok(RegistryFinding::clone(&told)),
             Ok(SharedAnswer::NoAnswer(no_answer)) => Err(LookupFailure::NoAnswer(no_answer)),
             Ok(SharedAnswer::Alone) => Ok(self.fetch(request, caller, &target, deadline).await?.told),
             Err(turn) => {
                 let found = self.fetch(request, caller, &target, deadline).await;
                 let shared = match &found {
-                    Ok(found) if found.patients > 0 => SharedAnswer::Told(Arc::new(found.told.clone())),
+                    Ok(found) if found.patients > 0 => SharedAnswer::Found(Arc::new(found.told.clone())),
                     Err(LookupFailure::NoAnswer(no_answer)) => SharedAnswer::NoAnswer(no_answer.clone()),
                     Ok(_) | Err(LookupFailure::Refused(_) | LookupFailure::NotFound | LookupFailure::Fault(_)) => {
                         SharedAnswer::Alone

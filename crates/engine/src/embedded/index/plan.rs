@@ -171,7 +171,7 @@ impl Iterator for DrivingDocuments {
     }
 }
 
-/// Tells whether a table of classes is selective: it says yes to so few certificates that their documents are worth listing.
+/// Tells whether a table of classes is selective: it admits so few certificates that their documents are worth listing.
 pub(super) type IsSelective<'v> = dyn Fn(&[bool]) -> bool + 'v;
 
 /// Chooses what drives, and what is left to test on each document it brings.

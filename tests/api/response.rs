@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// An answer, read to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct TestResponse {
     /// Method and target of the request, for messages.
     pub line: String,
     pub status: StatusCode,
@@ -24,7 +24,7 @@ const SECURITY: [(&str, &str); 4] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-impl Told {
+impl TestResponse {
     /// What holds for every answer, whatever was asked. Contract 2.4, 5.1.
     pub(crate) fn check(&self) {
         assert_eq!(self.header("cache-control"), Some("no-store"), "{self}");
@@ -77,14 +77,14 @@ impl Told {
 
     /// The status, or a failure that shows the whole answer.
     #[track_caller]
-    pub(crate) fn expect(self, status: u16) -> Told {
+    pub(crate) fn expect(self, status: u16) -> TestResponse {
         assert!(self.status == status, "expected {status}:\n{self}");
         self
     }
 
     /// A refusal with exactly these codes, in this order.
     #[track_caller]
-    pub(crate) fn refused(self, status: u16, codes: &[&str]) -> Told {
+    pub(crate) fn refused(self, status: u16, codes: &[&str]) -> TestResponse {
         assert!(self.status == status && self.codes() == codes, "expected {status} {codes:?}:\n{self}");
         self
     }
@@ -144,7 +144,7 @@ impl Told {
         Some(found["url"].as_str().expect("a link has an address").to_owned())
     }
 
-    /// As [`Told::link`], below the base address, ready to be asked.
+    /// As [`TestResponse::link`], below the base address, ready to be asked.
     pub(crate) fn next(&self) -> Option<String> {
         let url = self.link("next")?;
         Some(url.strip_prefix("http://127.0.0.1:8080/fhir/").expect("links lead to this server").to_owned())
@@ -152,7 +152,7 @@ impl Told {
 }
 
 /// Request line, status, headers by name, body indented. What differs from run to run is masked: ids of issues and sealed links.
-impl fmt::Display for Told {
+impl fmt::Display for TestResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         writeln!(formatter, "{}\n\n{}", self.line, self.status)?;
         // Those that are the same everywhere would hide the others.
