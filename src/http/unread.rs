@@ -29,7 +29,7 @@ struct Answers {
     next: u64,
     /// The most answers at once so far, as far as they are counted.
     widest: u32,
-    /// Number of each, and when its client will have owed `write_timeout`, as [`WriteTimeoutStream`](super::watched::WatchedStream) counts it for a connection.
+    /// Number of each, and when its client will have owed `write_timeout`, as [`WriteTimeoutStream`](super::write_timeout::WriteTimeoutStream) counts it for a connection.
     ends: Vec<(u64, Instant)>,
 }
 

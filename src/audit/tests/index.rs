@@ -38,7 +38,7 @@ fn subjects() -> Subjects {
     })
 }
 
-/// As [`PatientsOf`](crate::interaction::PatientsOf) tells it.
+/// As [`CertificatePatients`](crate::interaction::CertificatePatients) tells it.
 fn patient_of(id: Id, version: Version) -> Option<Arc<Vec<String>>> {
     let (patient, code) = subject(id, version)?;
     Some(Arc::new(vec![identifier_of(code), patient.to_owned()]))

@@ -110,7 +110,7 @@ impl RecordingBackend {
         result
     }
 
-    /// As [`recorded`](Self::hear), of a call that changes a range, whether it says so or fails.
+    /// As [`recorded`](Self::recorded), of a call that changes a range, whether it says so or fails.
     fn change<T>(&self, from: u64, to: u64, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.recorded(|| {
             // redb writes what it has in memory when it closes: a file that was cut would look like one that is whole.
