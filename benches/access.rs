@@ -21,7 +21,7 @@ use std::sync::Arc;
 use certificate::{Id, Openness};
 use engine::{Actor, Clock, Write};
 use hcert::access::Tokens;
-use hcert::access::token::{TokenOrder, issue_in};
+use hcert::access::token::{TokenRequest, issue_in};
 use hcert::audit::{AuditTrail, TrailOptions};
 use hcert::config::Config;
 use hcert::http::HttpServer;
@@ -99,12 +99,12 @@ fn main() {
 
 impl Bench {
     fn token(&self, role: &str, patient: Option<&str>, party: Option<&str>) -> String {
-        let order = TokenOrder {
+        let order = TokenRequest {
             person: PERSON.to_owned(),
             role: role.to_owned(),
             patient: patient.map(str::to_owned),
             represented_party: party.map(str::to_owned),
-            ..TokenOrder::default()
+            ..TokenRequest::default()
         };
         let issued = issue_in(self.folder.path(), &Config::default(), &order, NOW / 1000).expect("the key is there");
         format!("Bearer {}", issued.token)

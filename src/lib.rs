@@ -1,15 +1,15 @@
 //! hcert keeps Estonian health certificates as versioned FHIR R5 Compositions in one process: redb stores them, tantivy finds them,
 //! hyper serves them. This is the service and its commands; what need not know them is in `crates/`: [`certificate`] (the domain, its
 //! search language, profiles and terminology), [`engine`] (what keeps and finds certificates), [`fhir`] (R5's own words) and [`base`]
-//! (log, metrics, threads). The map, one line per room, from the door inwards; an arrow leads from a room to those below it, never back.
+//! (log, metrics, threads). The map, one line per module, from the HTTP front end inwards; a module uses those below it, never those above.
 //!
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
 //! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
 //! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
-//! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
+//! - [`http`]: the HTTP front end, and the only module that uses hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
-//! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
-//! - [`interaction`]: one file per FHIR interaction or operation, and the table of all of them. The last room that awaits.
+//! - [`socket`]: the control socket, through which commands reach a running server. [`bulk`]: all versions as NDJSON, out and in.
+//! - [`interaction`]: one file per FHIR interaction or operation, and the table of all of them. The last module that awaits.
 //! - [`backup`]: archives of the store and its trail while the server goes on, and a data folder made of them again.
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.

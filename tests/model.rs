@@ -6,10 +6,10 @@
 
 #[path = "search/dice.rs"]
 mod dice;
-#[path = "search/door.rs"]
-mod door;
 #[path = "log/mod.rs"]
 mod log;
+#[path = "search/server.rs"]
+mod server;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -23,7 +23,7 @@ use hcert::corpus;
 use serde_json::{Value, json};
 
 use dice::{Dice, seed};
-use door::{Door, Told, encoded, know_patients};
+use server::{TestResponse, TestServer, encoded, know_patients};
 
 const STORES: u64 = 6;
 const RUNS: u64 = 40;
@@ -53,10 +53,10 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
         let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let numbers = store * RUNS..(store + 1) * RUNS;
         know_patients(&engine, numbers.flat_map(|number| [5_000_000 + number, (5_000_000 + number) * 10 + 9]));
-        let door = Door::new(&engine, clock);
+        let server = TestServer::new(&engine, clock);
         for run in 0..RUNS {
             let number = store * RUNS + run;
-            let outcome = catch_unwind(AssertUnwindSafe(|| Run::new(&engine, &door, unique, number).play()));
+            let outcome = catch_unwind(AssertUnwindSafe(|| Run::new(&engine, &server, unique, number).play()));
             if let Err(panic) = outcome {
                 eprintln!("run {number} of HCERT_TEST_SEED={} failed", seed());
                 resume_unwind(panic);
@@ -89,12 +89,12 @@ struct Event {
     told_at: u64,
     /// The last change acknowledged when it was sent.
     after: u64,
-    told: Told,
+    told: TestResponse,
 }
 
 struct Run<'r> {
     engine: &'r Engine,
-    door: &'r Door,
+    server: &'r TestServer,
     unique: bool,
     number: u64,
     /// The last change before this run.
@@ -106,10 +106,10 @@ struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    fn new(engine: &'r Engine, door: &'r Door, unique: bool, number: u64) -> Run<'r> {
+    fn new(engine: &'r Engine, server: &'r TestServer, unique: bool, number: u64) -> Run<'r> {
         let first = engine.seq().0;
         let (tick, ids, events) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
-        Run { engine, door, unique, number, first, tick, ids, events }
+        Run { engine, server, unique, number, first, tick, ids, events }
     }
 
     fn play(self) {
@@ -197,7 +197,7 @@ impl<'r> Run<'r> {
         self.events.lock().unwrap().push(Event { request, sent, told_at, after, told });
     }
 
-    fn told(&self, request: &Request) -> Told {
+    fn told(&self, request: &Request) -> TestResponse {
         let tag = |if_match: &Option<u32>| if_match.map(|version| format!("W/\"{version}\""));
         let headers =
             |tag: &Option<String>| -> Vec<(&str, String)> { tag.iter().map(|tag| ("if-match", tag.clone())).collect() };
@@ -205,8 +205,8 @@ impl<'r> Run<'r> {
             let headers = headers(&tag(if_match));
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             match body {
-                Some(body) => self.door.put(method, &path, &headers, body),
-                None => self.door.send(method, &path, &headers, ""),
+                Some(body) => self.server.put(method, &path, &headers, body),
+                None => self.server.send(method, &path, &headers, ""),
             }
         };
         let parameters = |reason: &str| json!({"resourceType": "Parameters", "parameter": [{"name": "reason", "valueString": reason}]});
@@ -217,7 +217,7 @@ impl<'r> Run<'r> {
                 let condition = encoded(&[("identifier".into(), number)]);
                 let headers = [("if-none-exist", condition.as_str())];
                 let headers = if *if_none_exist { &headers[..] } else { &[] };
-                self.door.put("POST", "Composition", headers, body)
+                self.server.put("POST", "Composition", headers, body)
             }
             Request::Update { id, body, if_match } => with("PUT", format!("Composition/{id}"), if_match, Some(body)),
             Request::Delete { id, if_match } => with("DELETE", format!("Composition/{id}"), if_match, None),
@@ -227,15 +227,15 @@ impl<'r> Run<'r> {
             Request::Cancel { id, reason, if_match } => {
                 with("POST", format!("Composition/{id}/$cancel"), if_match, Some(&parameters(reason)))
             }
-            Request::Read { id } => self.door.get(&format!("Composition/{id}")),
-            Request::Vread { id, version } => self.door.get(&format!("Composition/{id}/_history/{version}")),
-            Request::History { id } => self.door.get(&format!("Composition/{id}/_history?_count=100")),
-            Request::HistoryOfAll => self.door.get("Composition/_history?_count=5"),
+            Request::Read { id } => self.server.get(&format!("Composition/{id}")),
+            Request::Vread { id, version } => self.server.get(&format!("Composition/{id}/_history/{version}")),
+            Request::History { id } => self.server.get(&format!("Composition/{id}/_history?_count=100")),
+            Request::HistoryOfAll => self.server.get("Composition/_history?_count=5"),
             Request::Search { status, number } => {
                 let mut parameters = vec![("subject".to_owned(), self.patient()), ("_count".into(), "100".into())];
                 parameters.extend(status.map(|status| ("status".to_owned(), status.to_owned())));
                 parameters.extend(number.clone().map(|number| ("identifier".to_owned(), number)));
-                self.door.get(&format!("Composition?{}", encoded(&parameters)))
+                self.server.get(&format!("Composition?{}", encoded(&parameters)))
             }
         }
     }
@@ -249,7 +249,7 @@ fn section(code: &str, text: &str) -> Value {
 }
 
 /// Id and version of an answer's `Location`.
-fn version_of(told: &Told) -> (u64, u32) {
+fn version_of(told: &TestResponse) -> (u64, u32) {
     let location = told.header("location").unwrap_or_else(|| panic!("{told:?} names no version"));
     let parts: Vec<&str> = location.rsplit('/').collect();
     (parts[2].parse().unwrap(), parts[0].parse().unwrap())
@@ -527,19 +527,19 @@ impl Judge {
         }
     }
 
-    fn explains_history(&self, map: &Map, id: u64, told: &Told) -> bool {
+    fn explains_history(&self, map: &Map, id: u64, told: &TestResponse) -> bool {
         let newest = &map[&id];
         let versions = self.changes[..=newest.at].iter().filter(|stored| stored.id.get() == id).rev();
         told.status == 200 && shows(told, u64::from(newest.version), &versions.collect::<Vec<_>>())
     }
 
     /// Changes of earlier runs are not known here; a page that reaches back to them is cut.
-    fn explains_history_of_all(&self, at: usize, told: &Told) -> bool {
+    fn explains_history_of_all(&self, at: usize, told: &TestResponse) -> bool {
         let expected: Vec<&StoredVersion> = self.changes[..at].iter().rev().take(5).collect();
         told.status == 200 && shows(told, self.first + at as u64, &expected)
     }
 
-    fn explains_search(&self, map: &Map, status: Option<&str>, number: Option<&str>, told: &Told) -> bool {
+    fn explains_search(&self, map: &Map, status: Option<&str>, number: Option<&str>, told: &TestResponse) -> bool {
         let wanted = |found: &&Certificate| {
             found.state != State::Deleted
                 && found.subject["reference"] == self.patient.as_str()
@@ -556,7 +556,7 @@ impl Judge {
 }
 
 /// Whether a Bundle has this total and begins with these versions, byte for byte.
-fn shows(told: &Told, total: u64, expected: &[&StoredVersion]) -> bool {
+fn shows(told: &TestResponse, total: u64, expected: &[&StoredVersion]) -> bool {
     let bundle = told.json();
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
     let shown = |entry: &Value, stored: &StoredVersion| match stored.state {

@@ -46,19 +46,20 @@ pub(crate) fn serve(
     clock: Clock,
 ) -> Arc<HttpServer<Service>> {
     let config = Config::default();
-    let mut door = HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
-    door.tokens = tokens;
+    let mut http_settings =
+        HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    http_settings.tokens = tokens;
     let settings = settings(&config);
     let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
     let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
     let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
-    HttpServer::new(Service::new(engine.clone(), registry, policy, rulebook, settings, clock), door)
+    HttpServer::new(Service::new(engine.clone(), registry, policy, rulebook, settings, clock), http_settings)
 }
 
 fn settings(config: &Config) -> interaction::ServiceSettings {
-    let door = HttpSettings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    let http_settings = HttpSettings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
     interaction::ServiceSettings {
-        names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
+        names: Names::new(http_settings.base_url.to_string(), &config.namespaces.pairs()),
         issue_system: config.namespaces.hcert_issue_system.clone(),
         count: Counts { default: config.search.count_default, max: config.search.count_max },
         link_seconds: i64::from(config.search.link_minutes) * 60,

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Characters of a role, an organization or an application in the body that asks for a token.
 pub const TOKEN_ORDER_CHARACTERS_MAX: usize = 64;

@@ -1,6 +1,6 @@
 //! Who calls, and what they may see and do.
 //!
-//! A verified token becomes an [`Identity`]; nobody behind the door looks at tokens. What their roles permit becomes filters on rows.
+//! A verified token becomes an [`Identity`]; no module behind `http` looks at tokens. What their roles permit becomes filters on rows.
 
 pub mod identity;
 pub mod limits;

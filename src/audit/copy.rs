@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::disk::{Name, index_path};
+use super::disk::{TrailFileName, index_path};
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
@@ -20,20 +20,20 @@ use journal::record::{FilePiece, RecordWalk, sha256, written};
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
-pub struct FileOf {
-    name: Name,
+pub struct CopiedTrailFile {
+    name: TrailFileName,
     folder: PathBuf,
     /// How many bytes of a plain file count.
     length: Option<u64>,
 }
 
-impl FileOf {
+impl CopiedTrailFile {
     /// Those of a trail that count, the oldest first.
-    pub(super) fn all(trail: TrailFiles) -> Vec<FileOf> {
+    pub(super) fn all(trail: TrailFiles) -> Vec<CopiedTrailFile> {
         let TrailFiles { folder, parts, .. } = trail;
         let file = |part: super::TrailFile| {
-            let length = part.length.filter(|_| matches!(part.name, Name::Plain(_)));
-            FileOf { name: part.name, folder: folder.clone(), length }
+            let length = part.length.filter(|_| matches!(part.name, TrailFileName::Plain(_)));
+            CopiedTrailFile { name: part.name, folder: folder.clone(), length }
         };
         parts.into_iter().map(file).collect()
     }
@@ -45,7 +45,7 @@ impl FileOf {
 
     /// Whether it never changes any more.
     pub fn is_sealed(&self) -> bool {
-        matches!(self.name, Name::Sealed(_))
+        matches!(self.name, TrailFileName::Sealed(_))
     }
 
     /// Its name, its bytes and what they are; a plain file that was sealed since it was listed is told as the sealed one. None: retention
@@ -57,7 +57,7 @@ impl FileOf {
         let found = match regular_file::open_itself(&self.name.within(&self.folder)) {
             Ok(file) => Some((self.name, self.length, file)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let name = Name::Sealed(self.name.file());
+                let name = TrailFileName::Sealed(self.name.file());
                 match regular_file::open_itself(&name.within(&self.folder)) {
                     Ok(file) => Some((name, None, file)),
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -77,14 +77,16 @@ impl FileOf {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
+pub fn files_at_rest(data: &Path) -> Result<Vec<CopiedTrailFile>, String> {
     let told = |error: io::Error| format!("the audit trail cannot be read: {error}");
     let mut files = match TrailFiles::list(&super::folder(data)) {
-        Ok(trail) => FileOf::all(trail),
+        Ok(trail) => CopiedTrailFile::all(trail),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(told(error)),
     };
-    if let Some(last) = files.last_mut().filter(|last| matches!(last.name, Name::Plain(_)) && last.length.is_none()) {
+    if let Some(last) =
+        files.last_mut().filter(|last| matches!(last.name, TrailFileName::Plain(_)) && last.length.is_none())
+    {
         let content = regular_file::read_itself(&last.name.within(&last.folder)).map_err(told)?;
         last.length = Some((written(&content) + ZEROS_OF_EVENTS) as u64);
     }
@@ -102,7 +104,7 @@ pub struct CopiedTrail {
     /// Heads that the trail must hold, and whether it does.
     known: BTreeMap<(Number, Hash), bool>,
     /// Files that go on from one that was not shown, and from which event.
-    gaps: Vec<(Name, ChainHead)>,
+    gaps: Vec<(TrailFileName, ChainHead)>,
     /// What retentions tell.
     removals: Vec<String>,
     /// The first event that a file goes on from, and the newest.
@@ -126,7 +128,9 @@ impl CopiedTrail {
 
     /// Reads one file.
     pub fn file(&mut self, name: &str, bytes: &[u8]) {
-        let Some(parsed) = Name::parse(name) else { return self.problem(name, "it is no file of an audit trail") };
+        let Some(parsed) = TrailFileName::parse(name) else {
+            return self.problem(name, "it is no file of an audit trail");
+        };
         let read = self.events(parsed, bytes);
         let end = read.map_err(|problem| self.problem(name, &problem)).ok();
         self.ends.insert(parsed.file(), end);
@@ -173,10 +177,10 @@ impl CopiedTrail {
     }
 
     /// The last event of a file.
-    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<ChainHead, String> {
+    fn events(&mut self, name: TrailFileName, bytes: &[u8]) -> Result<ChainHead, String> {
         let (header, seal, content) = match name {
-            Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
-            Name::Sealed(_) => {
+            TrailFileName::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
+            TrailFileName::Sealed(_) => {
                 let seal = Seal::read(bytes).filter(|seal| sha256(&bytes[SEAL_BYTES..]) == seal.stored);
                 let seal = seal.ok_or("what is stored is not what its header says")?;
                 (Some(seal.header), Some(seal), Cow::Owned(seal::expand(bytes, seal.content.0)))
@@ -201,14 +205,14 @@ impl CopiedTrail {
         let first = self.span.map_or(before.number, |(first, _)| first);
         self.meet(before);
         let walk = match name {
-            Name::Plain(_) => RecordWalk::open_ended(&content, HEADER_BYTES, Some(header.before)),
-            Name::Sealed(_) => RecordWalk::whole(&content, HEADER_BYTES, Some(header.before)),
+            TrailFileName::Plain(_) => RecordWalk::open_ended(&content, HEADER_BYTES, Some(header.before)),
+            TrailFileName::Sealed(_) => RecordWalk::whole(&content, HEADER_BYTES, Some(header.before)),
         };
         for piece in walk {
             match piece {
                 FilePiece::Record(record) if record.number.0 == reached.0.0 + 1 => {
                     reached = (record.number, *record.hash);
-                    if let Ok(encoding::Glance { at, .. }) = encoding::glance(record.payload) {
+                    if let Ok(encoding::EventSummary { at, .. }) = encoding::summary(record.payload) {
                         (earliest, latest) = (earliest.min(at), latest.max(at));
                     }
                     self.meet(ChainHead { number: reached.0, hash: reached.1 });
@@ -258,12 +262,12 @@ const ZEROS_OF_EVENTS: usize = 4_096;
 
 /// Whether a file of a trail can be called so.
 pub fn is_file_name(name: &str) -> bool {
-    Name::parse(name).is_some()
+    TrailFileName::parse(name).is_some()
 }
 
 /// The number up to which all files are sealed; 0 where the first is not.
-pub fn sealed_until(files: &[FileOf]) -> u64 {
-    files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)
+pub fn sealed_until(files: &[CopiedTrailFile]) -> u64 {
+    files.iter().take_while(|file| file.is_sealed()).last().map_or(0, CopiedTrailFile::number)
 }
 
 /// An event of a trail that is compared with those of a copy.
@@ -305,9 +309,11 @@ pub fn events_from(data: &Path, file: u64) -> Result<Vec<ComparedEvent>, String>
 /// One cannot be removed.
 pub fn clear_from(data: &Path, name: &str) -> io::Result<()> {
     let folder = super::folder(data);
-    let Some(first) = Name::parse(name).map(Name::file).filter(|_| folder.is_dir()) else { return Ok(()) };
+    let Some(first) = TrailFileName::parse(name).map(TrailFileName::file).filter(|_| folder.is_dir()) else {
+        return Ok(());
+    };
     for entry in fs::read_dir(&folder)? {
-        let found = entry?.file_name().to_str().and_then(Name::parse).filter(|name| name.file() >= first);
+        let found = entry?.file_name().to_str().and_then(TrailFileName::parse).filter(|name| name.file() >= first);
         let Some(name) = found else { continue };
         fs::remove_file(name.within(&folder))?;
         match fs::remove_file(index_path(&folder, name.file())) {
@@ -324,14 +330,15 @@ pub fn clear_from(data: &Path, name: &str) -> io::Result<()> {
 /// # Errors
 /// The name is none of a trail's file, or the file cannot be written.
 pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let name = Name::parse(name).ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "no name of a trail's file"))?;
+    let name = TrailFileName::parse(name)
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "no name of a trail's file"))?;
     let folder = super::folder(data);
     if !folder.is_dir() {
         DirBuilder::new().mode(0o700).create(&folder)?;
     }
     let header = match name {
-        Name::Plain(_) => Header::read(content),
-        Name::Sealed(_) => Seal::read(content).map(|seal| seal.header),
+        TrailFileName::Plain(_) => Header::read(content),
+        TrailFileName::Sealed(_) => Seal::read(content).map(|seal| seal.header),
     };
     let is_its_own = header.is_some_and(|header| header.file == name.file());
     let path = name.within(&folder);
@@ -339,10 +346,10 @@ pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut file = regular_file::make_anew(&path)?;
     file.write_all(content)?;
     file.sync_all()?;
-    if let Name::Sealed(number) = name
+    if let TrailFileName::Sealed(number) = name
         && is_its_own
     {
-        match fs::remove_file(Name::Plain(number).within(&folder)) {
+        match fs::remove_file(TrailFileName::Plain(number).within(&folder)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }

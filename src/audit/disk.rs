@@ -9,7 +9,7 @@ use base::regular_file;
 
 /// A file of the trail, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Name {
+pub enum TrailFileName {
     /// `00000001.log`
     Plain(u64),
     /// `00000001.zst`
@@ -19,21 +19,21 @@ pub enum Name {
 /// Largest number of a file of the trail.
 const FILE_NUMBER_MAX: u64 = u64::MAX / 2;
 
-impl Name {
-    pub fn parse(name: &str) -> Option<Name> {
+impl TrailFileName {
+    pub fn parse(name: &str) -> Option<TrailFileName> {
         let (digits, ending) = name.split_once('.')?;
         // Those behind it are counted on from it.
         let number = digits.parse().ok().filter(|number| (1..=FILE_NUMBER_MAX).contains(number))?;
         let name = match ending {
-            "log" => Name::Plain(number),
-            "zst" => Name::Sealed(number),
+            "log" => TrailFileName::Plain(number),
+            "zst" => TrailFileName::Sealed(number),
             _ => return None,
         };
         (digits == format!("{number:08}")).then_some(name)
     }
 
     pub fn file(self) -> u64 {
-        let (Name::Plain(file) | Name::Sealed(file)) = self;
+        let (TrailFileName::Plain(file) | TrailFileName::Sealed(file)) = self;
         file
     }
 
@@ -42,11 +42,11 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for TrailFileName {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Name::Plain(file) => write!(formatter, "{file:08}.log"),
-            Name::Sealed(file) => write!(formatter, "{file:08}.zst"),
+            TrailFileName::Plain(file) => write!(formatter, "{file:08}.log"),
+            TrailFileName::Sealed(file) => write!(formatter, "{file:08}.zst"),
         }
     }
 }
@@ -76,14 +76,14 @@ pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
 /// Whether a name is that of an index, whole or unfinished.
 pub(super) fn is_index(name: &str) -> bool {
     name.split_once('.').is_some_and(|(file, ending)| {
-        let is_file = Name::parse(&format!("{file}.zst")).is_some();
+        let is_file = TrailFileName::parse(&format!("{file}.zst")).is_some();
         is_file && (ending == INDEX || ending == INDEX_UNFINISHED)
     })
 }
 
 /// The path of a sealed file's index.
 pub(super) fn index_path(folder: &Path, file: u64) -> PathBuf {
-    Name::Sealed(file).within(folder).with_extension(INDEX)
+    TrailFileName::Sealed(file).within(folder).with_extension(INDEX)
 }
 
 pub(super) const INDEX: &str = "idx";

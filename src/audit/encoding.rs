@@ -3,7 +3,7 @@
 //! A tag is a varint: number of the field times two, plus one where bytes follow (their length first) instead of a varint. Absent
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
-use super::event::{self, AuditAction, AuditEvent, Entity, Method, query_within, text_within, within};
+use super::event::{self, AuditAction, AuditEvent, AuthenticationMethod, Entity, query_within, text_within, within};
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use certificate::{Id, Seq, Version};
@@ -180,32 +180,32 @@ pub fn read(bytes: &[u8]) -> Result<AuditEvent, Malformed> {
 
 /// What is asked of every event when a trail is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Glance {
+pub struct EventSummary {
     pub at: i64,
     action: AuditAction,
     pub change: Option<Seq>,
 }
 
-impl Glance {
+impl EventSummary {
     /// As the method of [`AuditEvent`].
     pub fn last_change(self, before: Seq) -> Seq {
         event::last_change(self.action, self.change, before)
     }
 }
 
-/// When an event was and which change it stands for, without reading the rest.
-pub fn glance(bytes: &[u8]) -> Result<Glance, Malformed> {
-    let mut glance = Glance::default();
+/// Reads when an event was and which change it stands for, and nothing else of it.
+pub fn summary(bytes: &[u8]) -> Result<EventSummary, Malformed> {
+    let mut summary = EventSummary::default();
     fields(bytes, |number, value| {
         match number {
-            field::AT => glance.at = unzigzag(value.number),
-            field::ACTION => glance.action = AuditAction::of_number(value.number),
-            field::CHANGE => glance.change = Some(Seq(value.number)),
+            field::AT => summary.at = unzigzag(value.number),
+            field::ACTION => summary.action = AuditAction::of_number(value.number),
+            field::CHANGE => summary.change = Some(Seq(value.number)),
             _ => {}
         }
         Ok(())
     })?;
-    Ok(glance)
+    Ok(summary)
 }
 
 /// One of the two is given, the other empty.
@@ -256,11 +256,11 @@ fn read_entities(mut bytes: &[u8]) -> Result<Vec<Entity>, Malformed> {
     Ok(entities)
 }
 
-fn method(number: u64) -> Method {
+fn method(number: u64) -> AuthenticationMethod {
     match number {
-        1 => Method::Token,
-        2 => Method::Socket,
-        _ => Method::None,
+        1 => AuthenticationMethod::Token,
+        2 => AuthenticationMethod::Socket,
+        _ => AuthenticationMethod::None,
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
 
     use super::*;
     use crate::audit::limits::AUDIT_QUERY_BYTES_MAX;
-    use crate::audit::{EventAgent, From, SystemUser};
+    use crate::audit::{EventAgent, RequestSource, SystemUser};
 
     fn bytes(event: &AuditEvent) -> Vec<u8> {
         let mut out = Vec::new();
@@ -340,8 +340,8 @@ mod tests {
         fn from()(
             ip in maybe_text(), x_road_client in maybe_text(), x_road_id in maybe_text(),
             x_road_issue in maybe_text(), x_road_user in maybe_text(), x_road_dropped in maybe_text(),
-        ) -> From {
-            From { ip, x_road_client, x_road_id, x_road_issue, x_road_user, x_road_dropped }
+        ) -> RequestSource {
+            RequestSource { ip, x_road_client, x_road_id, x_road_issue, x_road_user, x_road_dropped }
         }
     }
 
@@ -367,8 +367,8 @@ mod tests {
         #[test]
         fn an_event_is_read_as_it_was_written(event in event()) {
             let bytes = bytes(&event);
-            let glance_of = Glance { at: event.at, action: event.action, change: event.change };
-            prop_assert_eq!(glance(&bytes), Ok(glance_of));
+            let summary_of = EventSummary { at: event.at, action: event.action, change: event.change };
+            prop_assert_eq!(summary(&bytes), Ok(summary_of));
             prop_assert!(read(&bytes) == Ok(event));
         }
 

@@ -23,14 +23,14 @@ pub struct AuditEvent {
     pub at: i64,
     pub action: AuditAction,
     pub who: EventAgent,
-    pub from: From,
+    pub from: RequestSource,
     /// The id of the request, as `X-Request-Id` tells it.
     pub trace: String,
     /// HTTP status of the answer; 0 where there was none, as for commands.
     pub status: u16,
     /// The leading code of a refusal, such as `HCERT-179`.
     pub code: Option<String>,
-    pub method: Method,
+    pub method: AuthenticationMethod,
     /// What was shown or changed; of a refused request what it asked for.
     pub entities: Vec<Entity>,
     /// What it asked for and what there was not, so that it is about nobody.
@@ -51,7 +51,7 @@ pub struct AuditEvent {
     pub change: Option<Seq>,
     /// Hash of that change and of all before it.
     pub entry: Option<EntryHash>,
-    /// What the trail tells of itself: a retention, a repair. No personal data.
+    /// What the trail says about itself: a retention, a repair. No personal data.
     pub note: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct EventAgent {
 
 /// Where a request came from. What X-Road's headers say is claimed, not verified.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct From {
+pub struct RequestSource {
     pub ip: Option<String>,
     pub x_road_client: Option<String>,
     pub x_road_id: Option<String>,
@@ -91,7 +91,7 @@ pub struct From {
 
 /// How the caller was known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
+pub enum AuthenticationMethod {
     #[default]
     None,
     Token,
@@ -267,7 +267,13 @@ impl AuditEvent {
     }
 
     /// The event of a change that was carried out. `trace` is the id of its request.
-    pub fn of_change(change: ChangeFacts, who: EventAgent, from: From, method: Method, trace: String) -> AuditEvent {
+    pub fn of_change(
+        change: ChangeFacts,
+        who: EventAgent,
+        from: RequestSource,
+        method: AuthenticationMethod,
+        trace: String,
+    ) -> AuditEvent {
         AuditEvent {
             at: change.at,
             action: change.action,
@@ -302,7 +308,7 @@ impl AuditEvent {
             operator: Some(SystemUser::current()),
             ..EventAgent::default()
         };
-        AuditEvent { who, method: Method::Socket, ..AuditEvent::new(action, at) }
+        AuditEvent { who, method: AuthenticationMethod::Socket, ..AuditEvent::new(action, at) }
     }
 }
 
@@ -341,8 +347,8 @@ impl fmt::Debug for EventAgent {
     }
 }
 
-impl fmt::Debug for From {
+impl fmt::Debug for RequestSource {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("From")
+        formatter.write_str("RequestSource")
     }
 }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::log::AuditTrail;
-use super::source::{EventSource, Followed};
-use super::writer::{Failing, TrailShared};
+use super::source::{EventSource, FollowPosition};
+use super::writer::{TrailShared, TrailWriteError};
 use base::log::event;
 
 /// Times 10 ms that a trail waits for room while it takes over what it lacks at the start.
@@ -21,7 +21,7 @@ enum NotFollowed {
     /// The store cannot be read, in words.
     Unread(String),
     /// The trail cannot be written.
-    Unwritten(Failing),
+    Unwritten(TrailWriteError),
 }
 
 impl TrailShared {
@@ -29,7 +29,7 @@ impl TrailShared {
     ///
     /// # Errors
     /// The trail cannot take them. They are durable in the store, and come first when it can.
-    pub(super) fn follow(&self) -> Result<(), Failing> {
+    pub(super) fn follow(&self) -> Result<(), TrailWriteError> {
         let following = &self.following;
         let has_news = |source: &dyn EventSource| source.last_change().0 > following.change.load(Ordering::Acquire);
         match following.source.get().is_some_and(|source| has_news(&**source)) {
@@ -39,11 +39,11 @@ impl TrailShared {
     }
 
     /// As [`follow`](TrailShared::follow), also where there are no changes.
-    pub(super) fn follow_all(&self) -> Result<(), Failing> {
+    pub(super) fn follow_all(&self) -> Result<(), TrailWriteError> {
         let Some(source) = self.following.source.get() else { return Ok(()) };
         let followed = self.take_over(&**source);
         let mut is_waiting = self.following.is_waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Err(NotFollowed::Unread(cause) | NotFollowed::Unwritten(Failing(cause))), false) =
+        if let (Err(NotFollowed::Unread(cause) | NotFollowed::Unwritten(TrailWriteError(cause))), false) =
             (&followed, *is_waiting)
         {
             event!(AUDIT_WAITS, cause);
@@ -79,13 +79,13 @@ impl AuditTrail {
     pub fn catch_up(&self, source: &dyn EventSource) -> Result<u64, String> {
         let change = self.last_change().unwrap_or_default();
         let following = &self.shared.following;
-        *following.place.lock().unwrap_or_else(PoisonError::into_inner) = Followed { change, clock: 0 };
+        *following.place.lock().unwrap_or_else(PoisonError::into_inner) = FollowPosition { change, clock: 0 };
         following.change.store(change.0, Ordering::Release);
         let before = self.head().number;
         let mut tries = 0;
         // Of a trail that was lost, changes come faster than files are made for them.
         while let Err(refused) = self.shared.take_over(source) {
-            let (NotFollowed::Unread(problem) | NotFollowed::Unwritten(Failing(problem))) = &refused;
+            let (NotFollowed::Unread(problem) | NotFollowed::Unwritten(TrailWriteError(problem))) = &refused;
             tries += 1;
             if matches!(refused, NotFollowed::Unread(_)) || tries > CATCH_UP_TRIES {
                 return Err(problem.clone());
@@ -107,7 +107,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The trail cannot take them. They are durable in the store, and come first when it can.
-    pub fn follow(&self) -> Result<(), Failing> {
+    pub fn follow(&self) -> Result<(), TrailWriteError> {
         self.shared.follow()
     }
 }

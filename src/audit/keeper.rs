@@ -5,7 +5,7 @@ use std::io::{self};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::disk::{Name, SEAL_UNFINISHED, index_path, write_durable};
+use super::disk::{SEAL_UNFINISHED, TrailFileName, index_path, write_durable};
 use super::head::removed;
 use super::seal::{self, Seal};
 use super::trail::{TrailFile, TrailFiles};
@@ -159,7 +159,7 @@ fn no_room(writer: &mut TrailWriter, error: io::Error) {
 fn seal_full(shared: &TrailShared) -> Result<bool, String> {
     let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
     for double in &trail.doubles {
-        let sealed = Name::Sealed(double.file()).within(&trail.folder);
+        let sealed = TrailFileName::Sealed(double.file()).within(&trail.folder);
         let bytes = regular_file::read_itself(&sealed).map_err(|error| error.to_string())?;
         // One that is damaged stays beside the other, which verifying tells.
         if Seal::read(&bytes).is_some_and(|seal| holds(&bytes, &seal)) {
@@ -169,7 +169,7 @@ fn seal_full(shared: &TrailShared) -> Result<bool, String> {
     let durable = shared.writer().durable.file;
     let mut is_done = true;
     for part in trail.parts.iter().filter(|part| part.header.is_some() && part.length.is_some()) {
-        let Name::Plain(file) = part.name else { continue };
+        let TrailFileName::Plain(file) = part.name else { continue };
         if file >= durable {
             is_done = false;
             continue;
@@ -190,7 +190,7 @@ fn seal_one(trail: &TrailFiles, part: &TrailFile) -> Result<(), String> {
     let sealed = seal::seal(&content)?;
     let seal = Seal::read(&sealed).filter(|seal| holds(&sealed, seal));
     seal.ok_or("what was compressed is not what comes out")?;
-    let path = Name::Sealed(part.name.file()).within(&trail.folder);
+    let path = TrailFileName::Sealed(part.name.file()).within(&trail.folder);
     let unfinished = path.with_extension(SEAL_UNFINISHED);
     let written = write_durable(&unfinished, &sealed).and_then(|()| fs::rename(&unfinished, &path));
     if written.is_err() {
@@ -206,7 +206,7 @@ fn holds(sealed: &[u8], seal: &Seal) -> bool {
     content.len() as u64 == seal.content.0 && sha256(&content) == seal.content.1
 }
 
-/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes. One that
+/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail reports each before it goes. One that
 /// is not what its header says stays, whatever times that says.
 fn remove_old(shared: &TrailShared) -> Result<(), String> {
     let Some(keep_from) = (shared.options.keep_from)() else { return Ok(()) };

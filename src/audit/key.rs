@@ -180,6 +180,6 @@ fn settle(texts: &mut Vec<String>) {
 /// It holds personal data.
 impl fmt::Debug for NamedKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("Named")
+        formatter.write_str("NamedKeys")
     }
 }

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Bytes of a search's parameters that its audit event keeps: the longest query and the longest form that a setting allows, and the
 /// sign between them. What is longer is refused, and its event has the SHA-256 of all of it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::copy::FileOf;
+use super::copy::CopiedTrailFile;
 use super::disk::folder;
 use super::head::{ChainHead, Number};
 use super::index::{self, Indexes, Subjects};
@@ -16,9 +16,9 @@ use super::verify::StoreBeside;
 use journal::disk::{Disk, SystemDisk};
 
 use super::search::EventSearch;
-use super::source::Following;
+use super::source::FollowState;
 use super::trail::TrailFiles;
-use super::writer::{Durable, Failing, TrailOptions, TrailShared, TrailState, TrailWriter};
+use super::writer::{DurablePosition, TrailOptions, TrailShared, TrailState, TrailWriteError, TrailWriter};
 use super::{AuditAction, AuditEvent, EventFilter, EventOrder, TrailVerifyReport, head, keeper};
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use base::held_folder::HeldFolder;
@@ -60,7 +60,7 @@ impl AuditTrail {
             .map_err(|problem| format!("the audit trail in {}: {problem}", folder.display()))?;
         let held = HeldFolder::open(&folder).ok();
         let opening::OpenedTrail { current, ready, head, last_change, repaired } = opened;
-        let durable = Durable { head, file: current.file, position: current.position, last_change };
+        let durable = DurablePosition { head, file: current.file, position: current.position, last_change };
         let newest_file = ready.as_ref().map_or(current.file, |ready| ready.file.max(current.file));
         let writer = TrailWriter {
             current,
@@ -92,7 +92,7 @@ impl AuditTrail {
             taken: Condvar::new(),
             syncing: Mutex::new(()),
             indexes: Indexes::default(),
-            following: Following::default(),
+            following: FollowState::default(),
         });
         let mut log = AuditTrail { shared, threads: Vec::new() };
         for opening::TrailRepair { note, is_damage } in repaired {
@@ -121,7 +121,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The trail cannot take it: what the event is about must not happen.
-    pub fn append(&self, event: &AuditEvent) -> Result<Number, Failing> {
+    pub fn append(&self, event: &AuditEvent) -> Result<Number, TrailWriteError> {
         self.append_all(std::slice::from_ref(event))
     }
 
@@ -129,7 +129,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// As [`append`](AuditTrail::append).
-    pub fn append_all(&self, events: &[AuditEvent]) -> Result<Number, Failing> {
+    pub fn append_all(&self, events: &[AuditEvent]) -> Result<Number, TrailWriteError> {
         self.shared.follow()?;
         self.shared.append_all(events)
     }
@@ -138,7 +138,7 @@ impl AuditTrail {
     ///
     /// # Errors
     /// It is not, or nobody knows.
-    pub fn sync_now(&self) -> Result<(), Failing> {
+    pub fn sync_now(&self) -> Result<(), TrailWriteError> {
         self.shared.sync_now()
     }
 
@@ -159,9 +159,9 @@ impl AuditTrail {
     ///
     /// # Errors
     /// The newest events are not durable, or the folder cannot be read.
-    pub fn files(&self) -> Result<Vec<FileOf>, String> {
+    pub fn files(&self) -> Result<Vec<CopiedTrailFile>, String> {
         self.sync_now().map_err(|failing| failing.0)?;
-        self.trail().map(FileOf::all).map_err(|error| error.to_string())
+        self.trail().map(CopiedTrailFile::all).map_err(|error| error.to_string())
     }
 
     /// How the trail is. Waits for an event that is being written.
@@ -308,7 +308,7 @@ fn written(shared: &TrailShared) -> io::Result<TrailFiles> {
 /// Looks at each start for what an earlier one may have told: files that are missing, until they are back, and a store that was set back,
 /// until somebody has accepted it.
 fn look_through(shared: &TrailShared) {
-    // What cannot be read is told by the next search.
+    // The next search reports what cannot be read.
     let Ok(trail) = written(shared).and_then(|trail| expect_files(shared, trail)) else { return };
     let wanted = EventFilter { actions: vec![StoreTimeline::ACTIONS.to_vec()], ..EventFilter::default() };
     let search = EventSearch { shared, trail, wanted: &wanted, order: EventOrder::OldestFirst };
@@ -361,7 +361,7 @@ impl Drop for AuditTrail {
                 event!(THREAD_OF_AUDIT);
             }
         }
-        if let Err(Failing(problem)) = self.shared.follow_all().and_then(|()| self.shared.sync_now()) {
+        if let Err(TrailWriteError(problem)) = self.shared.follow_all().and_then(|()| self.shared.sync_now()) {
             event!(AUDIT_LEFT_OPEN, problem);
         }
     }

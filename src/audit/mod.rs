@@ -7,6 +7,7 @@ mod copy;
 mod disk;
 pub mod encoding;
 mod event;
+mod event_filter;
 mod follow;
 mod head;
 pub mod header;
@@ -27,14 +28,17 @@ mod tests;
 mod timeline;
 mod trail;
 mod verify;
-mod wanted;
 mod writer;
 
 pub use copy::{
-    ComparedEvent, CopiedTrail, FileOf, clear_from, events_from, files_at_rest, is_file_name, put_back, sealed_until,
+    ComparedEvent, CopiedTrail, CopiedTrailFile, clear_from, events_from, files_at_rest, is_file_name, put_back,
+    sealed_until,
 };
 pub use disk::folder;
-pub use event::{AuditAction, AuditEvent, ChangeFacts, Entity, EventAgent, From, Method, with_its_end_told};
+pub use event::{
+    AuditAction, AuditEvent, AuthenticationMethod, ChangeFacts, Entity, EventAgent, RequestSource, with_its_end_told,
+};
+pub use event_filter::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
 pub use head::{ChainHead, Hash, Number};
 pub use index::Subjects;
 pub use journal::record;
@@ -44,9 +48,8 @@ pub use operator::SystemUser;
 pub use read::{EventOrder, Events};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
-pub use source::{EventSource, Followed, ToldEvents};
+pub use source::{EventBatch, EventSource, FollowPosition};
 pub use timeline::SET_BACK;
 pub use trail::{TrailFile, TrailFiles};
 pub use verify::{StoreBeside, TrailVerifyReport, verify, verify_with};
-pub use wanted::{Agent, AuditedEntity, EventFilter, EventResult, PatientOf};
-pub use writer::{AuditClock, Failing, KeepFrom, TrailOptions, TrailState};
+pub use writer::{AuditClock, RetentionLimit, TrailOptions, TrailState, TrailWriteError};

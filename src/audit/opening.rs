@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use super::disk::{Name, mark, remove_unfinished};
+use super::disk::{TrailFileName, mark, remove_unfinished};
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header};
 use super::trail::{TrailFile, TrailFiles};
@@ -71,8 +71,8 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
             break (trail, nothing, None);
         };
         let found = match part.name {
-            Name::Sealed(file) => Some((after_sealed(&trail, part, file)?, None)),
-            Name::Plain(file) => plain(folder, file, disk, &mut repaired)?,
+            TrailFileName::Sealed(file) => Some((after_sealed(&trail, part, file)?, None)),
+            TrailFileName::Plain(file) => plain(folder, file, disk, &mut repaired)?,
         };
         match found {
             Some((end, current)) => break (trail, end, current),
@@ -86,7 +86,7 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
         }
     };
     let mut end = end;
-    if current.is_none() && trail.parts.last().is_some_and(|part| matches!(part.name, Name::Plain(_))) {
+    if current.is_none() && trail.parts.last().is_some_and(|part| matches!(part.name, TrailFileName::Plain(_))) {
         // Its header would have said up to which change the files before it go.
         end.last_change = end.last_change.max(last_change_before(&trail).map_err(text)?);
     }
@@ -109,7 +109,7 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
 
 /// Writes again what the files hold that may be on the disk or not: the system takes it for written.
 fn write_again(trail: &TrailFiles, disk: &dyn Disk) -> io::Result<()> {
-    for part in trail.parts.iter().filter(|part| matches!(part.name, Name::Plain(_))) {
+    for part in trail.parts.iter().filter(|part| matches!(part.name, TrailFileName::Plain(_))) {
         let Some(content) = part.content(&trail.folder)? else { continue };
         let target = disk.open(&part.name.within(&trail.folder))?;
         target.write_all_at(&content, 0)?;
@@ -125,7 +125,7 @@ fn plain(
     disk: &dyn Disk,
     repaired: &mut Vec<TrailRepair>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
-    let path = Name::Plain(file).within(folder);
+    let path = TrailFileName::Plain(file).within(folder);
     let bytes = regular_file::read_itself(&path).map_err(text)?;
     let header = Header::read(&bytes).filter(|header| header.file == file);
     let mut end = TrailEnd {
@@ -139,9 +139,9 @@ fn plain(
         match piece {
             FilePiece::Damaged(range) => damaged.push(range),
             FilePiece::Record(record) => {
-                let glance = encoding::glance(record.payload).unwrap_or_default();
+                let summary = encoding::summary(record.payload).unwrap_or_default();
                 end.before = (record.number, *record.hash);
-                end.last_change = glance.last_change(end.last_change);
+                end.last_change = summary.last_change(end.last_change);
                 end.place.1 = record.end() as u64;
                 events += 1;
             }
@@ -154,16 +154,16 @@ fn plain(
     let torn = damaged.pop_if(|range| range.start as u64 >= end.place.1);
     if let Some(torn) = &torn {
         clear(&*target, end.place.1, torn.end as u64).map_err(text)?;
-        let (number, name) = (end.before.0.0, Name::Plain(file));
+        let (number, name) = (end.before.0.0, TrailFileName::Plain(file));
         let note = format!("{} bytes behind number {number} were no event and were cut off {name}", torn.len());
         repaired.push(TrailRepair { note, is_damage: false });
     }
     for range in &damaged {
-        let name = Name::Plain(file);
+        let name = TrailFileName::Plain(file);
         let note = format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end);
         repaired.push(TrailRepair { note, is_damage: true });
     }
-    // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may tell of what a process before has
+    // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may report what a process before has
     // written and the system has given up.
     let again = |_| {
         target.write_all_at(&bytes[..end.place.1 as usize], 0)?;
@@ -183,9 +183,9 @@ fn last_change_before(trail: &TrailFiles) -> io::Result<Seq> {
         let mut last = part.header.map_or(Seq(0), |header| header.last_change);
         for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
             if let FilePiece::Record(record) = piece
-                && let Ok(glance) = encoding::glance(record.payload)
+                && let Ok(summary) = encoding::summary(record.payload)
             {
-                last = glance.last_change(last);
+                last = summary.last_change(last);
             }
         }
         if last > Seq(0) {
@@ -208,9 +208,9 @@ fn after_sealed(trail: &TrailFiles, part: &TrailFile, file: u64) -> Result<Trail
     let mut last_change = header.last_change;
     for piece in RecordWalk::whole(&content, HEADER_BYTES, Some(header.before)) {
         if let FilePiece::Record(record) = piece
-            && let Ok(glance) = encoding::glance(record.payload)
+            && let Ok(summary) = encoding::summary(record.payload)
         {
-            last_change = glance.last_change(last_change);
+            last_change = summary.last_change(last_change);
         }
     }
     Ok(TrailEnd { before, last_change, place: (file, content.len() as u64) })
@@ -220,7 +220,7 @@ fn after_sealed(trail: &TrailFiles, part: &TrailFile, file: u64) -> Result<Trail
 fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Option<ReadyFile>> {
     let mut ready = None;
     for file in trail.spare.iter().copied() {
-        let path = Name::Plain(file).within(&trail.folder);
+        let path = TrailFileName::Plain(file).within(&trail.folder);
         let is_whole = fs::metadata(&path)?.len() == file_bytes && written(&regular_file::read_itself(&path)?) == 0;
         if is_whole && file > current && ready.is_none() {
             ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
@@ -233,7 +233,7 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> 
 
 /// Makes an empty file.
 pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<ReadyFile> {
-    let target = disk.make(&Name::Plain(file).within(folder), file_bytes)?;
+    let target = disk.make(&TrailFileName::Plain(file).within(folder), file_bytes)?;
     Ok(ReadyFile { file, target, bytes: file_bytes })
 }
 

@@ -15,7 +15,7 @@ pub enum EventOrder {
     NewestFirst,
 }
 
-/// The events of a trail. What is damaged is passed over; [`verify`](super::verify) tells of it.
+/// The events of a trail. What is damaged is passed over; [`verify`](super::verify) reports it.
 pub struct Events {
     trail: TrailFiles,
     order: EventOrder,
@@ -72,7 +72,7 @@ impl Iterator for Events {
         loop {
             while let Some((number, place)) = self.waiting.pop() {
                 let payload = &self.content[place];
-                let Ok(encoding::Glance { at, .. }) = encoding::glance(payload) else { continue };
+                let Ok(encoding::EventSummary { at, .. }) = encoding::summary(payload) else { continue };
                 if self.times.contains(&at)
                     && let Ok(event) = encoding::read(payload)
                 {

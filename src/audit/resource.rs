@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{AuditAction, AuditEvent, Entity, Method, Number, SystemUser};
+use super::{AuditAction, AuditEvent, AuthenticationMethod, Entity, Number, SystemUser};
 use base::hex::Hex;
 use certificate::Names;
 use fhir::date_time;
@@ -127,9 +127,9 @@ fn agents(event: &AuditEvent, names: &Names) -> Vec<Json<'static>> {
         person.set("networkString", Json::string(ip.clone()));
     }
     let method = match method {
-        Method::None => None,
-        Method::Token => Some("token"),
-        Method::Socket => Some("socket"),
+        AuthenticationMethod::None => None,
+        AuthenticationMethod::Token => Some("token"),
+        AuthenticationMethod::Socket => Some("socket"),
     };
     if let Some(method) = method {
         person.set("authorization", list([Json::object([("text", Json::string(method))])]));
@@ -233,7 +233,7 @@ fn list<const N: usize>(items: [Json<'static>; N]) -> Json<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{EventAgent, From};
+    use crate::audit::{EventAgent, RequestSource};
     use certificate::{Id, Seq, Version};
     use fhir::{json, shape};
 
@@ -257,7 +257,7 @@ mod tests {
                 session: text("0123456789abcdef"),
                 operator: Some(SystemUser { uid: 1_001, name: text("mari") }),
             },
-            from: From {
+            from: RequestSource {
                 ip: text("192.0.2.7"),
                 x_road_client: text("ee-dev/COM/90006399/clinic"),
                 x_road_id: text("5a1f"),
@@ -268,7 +268,7 @@ mod tests {
             trace: "abc".into(),
             status: 403,
             code: text("HCERT-179"),
-            method: Method::Token,
+            method: AuthenticationMethod::Token,
             entities: vec![(Id::FIRST, Version::new(2))],
             absent: vec![(Id::FIRST.next(), None)],
             patients: vec!["200".into()],

@@ -93,7 +93,7 @@ pub(super) fn seal(content: &[u8]) -> Result<Vec<u8>, String> {
     for piece in RecordWalk::whole(content, HEADER_BYTES, Some(header.before)) {
         let FilePiece::Record(record) = piece else { continue };
         last = Some((record.number, *record.hash));
-        if let Ok(encoding::Glance { at, .. }) = encoding::glance(record.payload) {
+        if let Ok(encoding::EventSummary { at, .. }) = encoding::summary(record.payload) {
             (earliest, latest) = (earliest.min(at), latest.max(at));
         }
         if record.end() - begun >= AUDIT_BLOCK_BYTES {

@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use super::event_filter::{EventFilter, PatientOf};
 use super::header::HEADER_BYTES;
 use super::index::{AnyOfKeys, Index, IndexDraft, KeyHash, conditions};
 use super::seal;
 use super::trail::{TrailFile, TrailFiles};
-use super::wanted::{EventFilter, PatientOf};
 use super::writer::TrailShared;
 use super::{AuditEvent, EventOrder, Number, encoding};
 use base::{pause, regular_file};
@@ -190,7 +190,7 @@ impl EventSearch<'_> {
             };
             last = Some((record.number, *record.hash));
             pause::at(record.number.0);
-            let is_wanted = encoding::glance(record.payload).is_ok_and(|glance| times.contains(&glance.at))
+            let is_wanted = encoding::summary(record.payload).is_ok_and(|summary| times.contains(&summary.at))
                 && encoding::read(record.payload).is_ok_and(|event| self.wanted.matches(&event, patient_of));
             if is_wanted {
                 let end = record.end() - 32;

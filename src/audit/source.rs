@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::AuditEvent;
 use certificate::Seq;
 
-/// How far a trail has come in what a store tells.
+/// How far a trail has followed what a store reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Followed {
+pub struct FollowPosition {
     /// The last change.
     pub change: Seq,
     /// Number of the last event of the clock since the store was opened.
     pub clock: u64,
 }
 
-/// Some events that a store tells, in their order.
-pub struct ToldEvents {
+/// Some events that a store reports, in their order.
+pub struct EventBatch {
     pub events: Vec<AuditEvent>,
     /// How far they go; further than their changes where some have no event of their own.
-    pub until: Followed,
+    pub until: FollowPosition,
 }
 
 /// What tells changes of certificates, and what became of the clock.
@@ -31,15 +31,15 @@ pub trait EventSource: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be read now, in words.
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String>;
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String>;
 }
 
 /// What a trail follows, and how far it has come.
 #[derive(Default)]
-pub(super) struct Following {
+pub(super) struct FollowState {
     pub source: OnceLock<Arc<dyn EventSource>>,
     /// Held while events are taken over, so that they come into the trail in the order of their changes.
-    pub place: Mutex<Followed>,
+    pub place: Mutex<FollowPosition>,
     /// The change in `place`, for those who find nothing new.
     pub change: AtomicU64,
     /// Whether the log was told that changes wait.

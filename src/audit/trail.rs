@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::disk::{Name, is_index};
+use super::disk::{TrailFileName, is_index};
 use super::header::{HEADER_BYTES, Header};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::is_set_back;
@@ -20,9 +20,9 @@ pub struct TrailFiles {
     /// Plain files that nothing was written to yet.
     pub spare: Vec<u64>,
     /// Files that a later one, begun after a failure, replaces.
-    pub replaced: Vec<Name>,
+    pub replaced: Vec<TrailFileName>,
     /// Plain files whose sealed form is there too: a crash came between.
-    pub doubles: Vec<Name>,
+    pub doubles: Vec<TrailFileName>,
     /// Names that are none of a trail's.
     pub strangers: Vec<String>,
     /// The file and the byte in it up to which a trail that is being written is looked at.
@@ -35,7 +35,7 @@ const LISTINGS: usize = 3;
 /// One file of a trail.
 #[derive(Clone, Debug)]
 pub struct TrailFile {
-    pub name: Name,
+    pub name: TrailFileName,
     /// Nothing when it is damaged.
     pub header: Option<Header>,
     /// Of a sealed one; nothing when it is damaged.
@@ -97,18 +97,18 @@ impl TrailFiles {
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name();
-            match name.to_str().map(|name| (name, Name::parse(name))) {
+            match name.to_str().map(|name| (name, TrailFileName::parse(name))) {
                 Some((_, Some(name))) => names.push(name),
                 Some((name, None)) if is_index(name) => {}
                 _ => trail.strangers.push(name.to_string_lossy().into_owned()),
             }
         }
-        names.sort_by_key(|name| (name.file(), matches!(name, Name::Plain(_))));
+        names.sort_by_key(|name| (name.file(), matches!(name, TrailFileName::Plain(_))));
         for name in names {
             let looked = match (TrailFile::look(folder, name), name) {
                 // It was sealed meanwhile, or removed.
-                (Err(error), Name::Plain(file)) if error.kind() == ErrorKind::NotFound => {
-                    TrailFile::look(folder, Name::Sealed(file))
+                (Err(error), TrailFileName::Plain(file)) if error.kind() == ErrorKind::NotFound => {
+                    TrailFile::look(folder, TrailFileName::Sealed(file))
                 }
                 (looked, _) => looked,
             };
@@ -209,7 +209,7 @@ impl TrailFiles {
 
 impl TrailFile {
     /// Nothing for a plain file that is empty.
-    pub fn look(folder: &Path, name: Name) -> io::Result<Option<TrailFile>> {
+    pub fn look(folder: &Path, name: TrailFileName) -> io::Result<Option<TrailFile>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
         regular_file::open_itself(&name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
         if let Some(format) = later_format(&start) {
@@ -220,14 +220,14 @@ impl TrailFile {
             return Err(io::Error::new(ErrorKind::InvalidData, told));
         }
         let (header, seal) = match name {
-            Name::Plain(_) => {
+            TrailFileName::Plain(_) => {
                 let header = &start[..start.len().min(HEADER_BYTES)];
                 if header.iter().all(|byte| *byte == 0) && is_empty(&name.within(folder))? {
                     return Ok(None);
                 }
                 (Header::read(header), None)
             }
-            Name::Sealed(_) => {
+            TrailFileName::Sealed(_) => {
                 let seal = Seal::read(&start);
                 (seal.map(|seal| seal.header), seal)
             }
@@ -244,12 +244,12 @@ impl TrailFile {
         let file = self.name.file();
         let mut content = match regular_file::read_itself(&self.name.within(folder)) {
             Ok(bytes) => match self.name {
-                Name::Plain(_) => bytes,
-                Name::Sealed(_) => expanded(&bytes),
+                TrailFileName::Plain(_) => bytes,
+                TrailFileName::Sealed(_) => expanded(&bytes),
             },
             // It may have been sealed since the folder was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                match regular_file::read_itself(&Name::Sealed(file).within(folder)) {
+                match regular_file::read_itself(&TrailFileName::Sealed(file).within(folder)) {
                     Ok(bytes) => expanded(&bytes),
                     Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                     Err(error) => return Err(error),

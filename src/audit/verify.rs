@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use super::disk::Name;
+use super::disk::TrailFileName;
 use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
@@ -30,9 +30,9 @@ pub struct TrailVerifyReport {
     pub first: Number,
     /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
     pub head: ChainHead,
-    /// The last change of the store that the trail tells of.
+    /// The last change of the store that the trail reports.
     pub last_change: Seq,
-    /// The last import that the trail tells of has begun, and has no end there.
+    /// The last import that the trail reports has begun, and has no end there.
     pub has_open_import: bool,
     /// What is wrong, in words: file, number, what. Empty: the trail is as it was written.
     pub problems: Vec<String>,
@@ -156,7 +156,7 @@ impl<'a> TrailVerifier<'a> {
         if let Some(length) = part.length.filter(|length| *length > content.len() as u64) {
             self.problem(format!("{name}: it has {} bytes; {length} were written", content.len()));
         }
-        let is_open = part.length.is_none() && matches!(name, Name::Plain(_));
+        let is_open = part.length.is_none() && matches!(name, TrailFileName::Plain(_));
         let walk = match is_open {
             true => RecordWalk::open_ended(&content, HEADER_BYTES, before),
             false => RecordWalk::whole(&content, HEADER_BYTES, before),
@@ -193,7 +193,7 @@ impl<'a> TrailVerifier<'a> {
             if self.looks_at_indexes {
                 self.index(name, &content, &seal)?;
             }
-        } else if let Name::Sealed(_) = name {
+        } else if let TrailFileName::Sealed(_) = name {
             self.problem(format!("{name}: what it should hold is not known"));
         }
         self.rest(part, follower, is_open);
@@ -202,7 +202,7 @@ impl<'a> TrailVerifier<'a> {
         Ok(())
     }
 
-    fn header(&mut self, name: Name, header: Header) {
+    fn header(&mut self, name: TrailFileName, header: Header) {
         let continues = header.continues;
         let (Number(number), _) = header.before;
         match self.file_before {
@@ -221,7 +221,14 @@ impl<'a> TrailVerifier<'a> {
         }
     }
 
-    fn record(&mut self, name: Name, number: Number, hash: &Hash, payload: &[u8], times: (&mut i64, &mut i64)) {
+    fn record(
+        &mut self,
+        name: TrailFileName,
+        number: Number,
+        hash: &Hash,
+        payload: &[u8],
+        times: (&mut i64, &mut i64),
+    ) {
         if self.found.events == 0 {
             self.found.first = number;
         }
@@ -248,7 +255,7 @@ impl<'a> TrailVerifier<'a> {
                     self.removals.extend(event.note);
                 } else if event.action == AuditAction::AuditRepaired {
                     let note = event.note.unwrap_or_default();
-                    self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
+                    self.remark(format!("{name}: number {} reports a repair: {note}", number.0));
                 } else {
                     self.timeline.event(number, event);
                 }
@@ -257,20 +264,27 @@ impl<'a> TrailVerifier<'a> {
         }
     }
 
-    /// Compares the change that an event tells of with what the store has under its number.
-    fn history(&mut self, name: Name, number: Number, event: &AuditEvent) {
+    /// Compares the change that an event reports with what the store has under its number.
+    fn history(&mut self, name: TrailFileName, number: Number, event: &AuditEvent) {
         if event.action == AuditAction::Restore {
             let kept = event.change.unwrap_or_default();
             self.others.retain(|(change, _)| *change <= kept);
         }
         let Some(((change, told), hashes)) = event.change.zip(event.entry).zip(self.beside.hashes) else { return };
         if self.others.len() < AUDIT_PROBLEMS_MAX && hashes(change).is_some_and(|stored| stored != told) {
-            let problem = format!("{name}: number {} tells of another change {change} than the store has", number.0);
+            let problem = format!("{name}: number {} reports another change {change} than the store has", number.0);
             self.others.push((change, problem));
         }
     }
 
-    fn seal(&mut self, name: Name, content: &[u8], seal: &Seal, last: Option<(Number, Hash)>, times: (i64, i64)) {
+    fn seal(
+        &mut self,
+        name: TrailFileName,
+        content: &[u8],
+        seal: &Seal,
+        last: Option<(Number, Hash)>,
+        times: (i64, i64),
+    ) {
         let stored = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
         if sha256(stored.get(SEAL_BYTES..).unwrap_or_default()) != seal.stored {
             self.problem(format!("{name}: what is stored is not what its header says"));
@@ -294,7 +308,7 @@ impl<'a> TrailVerifier<'a> {
     }
 
     /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
-    fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
+    fn index(&mut self, name: TrailFileName, content: &[u8], seal: &Seal) -> Result<(), String> {
         let path = index_path(&self.trail.folder, name.file());
         let sealed = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
         match index::omits(&path, (content, &sealed), seal, self.beside.subjects)
@@ -311,7 +325,7 @@ impl<'a> TrailVerifier<'a> {
 
     /// What lies behind the last record must be empty, unless a failure left something there.
     fn rest(&mut self, part: &TrailFile, follower: Option<Header>, is_open: bool) {
-        let (Some(length), Name::Plain(_)) = (part.length, part.name) else { return };
+        let (Some(length), TrailFileName::Plain(_)) = (part.length, part.name) else { return };
         let is_bound = self.trail.bound.is_some_and(|(file, _)| file == part.name.file());
         if is_open || is_bound || follower.is_some_and(|follower| follower.after_failure) {
             return;
@@ -328,9 +342,10 @@ impl<'a> TrailVerifier<'a> {
     fn around(&mut self) {
         let trail = self.trail;
         for file in &trail.spare {
-            let bytes = regular_file::read_itself(&Name::Plain(*file).within(&trail.folder)).unwrap_or_default();
+            let bytes =
+                regular_file::read_itself(&TrailFileName::Plain(*file).within(&trail.folder)).unwrap_or_default();
             if written(&bytes) > 0 {
-                self.problem(format!("{}: it should be empty", Name::Plain(*file)));
+                self.problem(format!("{}: it should be empty", TrailFileName::Plain(*file)));
             }
         }
         for double in &trail.doubles {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::disk::{Name, mark};
+use super::disk::{TrailFileName, mark};
 use super::head::{ChainHead, Hash, Number};
 use super::header::{HEADER_BYTES, Header};
 use super::index::Indexes;
-use super::source::Following;
+use super::source::FollowState;
 use super::{AuditEvent, encoding};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
@@ -24,22 +24,22 @@ use journal::record;
 
 /// Why an event cannot be written. No personal data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failing(pub String);
+pub struct TrailWriteError(pub String);
 
-impl fmt::Display for Failing {
+impl fmt::Display for TrailWriteError {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failing {}
+impl std::error::Error for TrailWriteError {}
 
 /// Tells the time in milliseconds since 1970 UTC.
 pub type AuditClock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// Tells the time, in milliseconds since 1970 UTC, before which events may be removed; nothing while none may. Asked before each removal,
 /// so that a clock that is not believed removes nothing. Decision 209.
-pub type KeepFrom = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
+pub type RetentionLimit = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
 
 /// How a trail is opened.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub struct TrailOptions {
     /// Bytes of a file.
     pub file_bytes: u64,
     /// When retention removes files.
-    pub keep_from: KeepFrom,
+    pub keep_from: RetentionLimit,
     pub clock: AuditClock,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct TrailShared {
     /// Held while something is made durable.
     pub syncing: Mutex<()>,
     pub indexes: Indexes,
-    pub following: Following,
+    pub following: FollowState,
 }
 
 /// Where the next event goes, and what is not durable yet.
@@ -81,7 +81,7 @@ pub(super) struct TrailWriter {
     pub newest_file: u64,
     pub head: ChainHead,
     pub last_change: Seq,
-    pub durable: Durable,
+    pub durable: DurablePosition,
     /// The records behind `durable`, as they were written.
     pub pending: Vec<u8>,
     /// When the first of them was written.
@@ -123,7 +123,7 @@ pub(super) struct ReadyFile {
 
 /// How far the trail is known to be durable.
 #[derive(Clone, Copy)]
-pub(super) struct Durable {
+pub(super) struct DurablePosition {
     pub head: ChainHead,
     pub file: u64,
     pub position: u64,
@@ -149,12 +149,12 @@ impl TrailShared {
         }
     }
 
-    pub(super) fn append_all(&self, events: &[AuditEvent]) -> Result<Number, Failing> {
+    pub(super) fn append_all(&self, events: &[AuditEvent]) -> Result<Number, TrailWriteError> {
         let mut records = Vec::with_capacity(events.len() * 384);
         events.iter().for_each(|event| record::open(&mut records, |out| encoding::write(out, event)));
         let told = |before| events.iter().fold(before, |last, event| event.last_change(last));
         if records.len() > AUDIT_WRITE_BYTES_MAX {
-            return Err(Failing(format!("events of {} bytes are too many at once", records.len())));
+            return Err(TrailWriteError(format!("events of {} bytes are too many at once", records.len())));
         }
         let mut writer = self.writer();
         let file = writer.current.file;
@@ -170,7 +170,7 @@ impl TrailShared {
             // Whoever mends may have gone to sleep for an hour, and nobody may write before it is mended.
             self.written.notify_all();
         }
-        written.map_err(Failing)
+        written.map_err(TrailWriteError)
     }
 
     /// Whether the folder is still the one that was opened, for whoever makes, seals or removes files in it.
@@ -185,20 +185,20 @@ impl TrailShared {
     }
 
     /// As [`AuditTrail::sync_now`]. Waiting for each other, callers find their events durable already.
-    pub(super) fn sync_now(&self) -> Result<(), Failing> {
+    pub(super) fn sync_now(&self) -> Result<(), TrailWriteError> {
         let asked = self.writer().head.number;
         let _turn = self.syncing();
         let started = Instant::now();
         let (reached, left, targets, bytes) = {
             let writer = self.writer();
             if let Some(problem) = &writer.sync_problem {
-                return Err(Failing(problem.clone()));
+                return Err(TrailWriteError(problem.clone()));
             }
             if writer.durable.head.number >= asked {
                 return Ok(());
             }
             let current = &writer.current;
-            let reached = Durable {
+            let reached = DurablePosition {
                 head: writer.head,
                 file: current.file,
                 position: current.position,
@@ -227,7 +227,7 @@ impl TrailShared {
                     event!(AUDIT_UNMARKED, %error);
                 }
                 self.written.notify_all();
-                Err(Failing(problem))
+                Err(TrailWriteError(problem))
             }
         }
     }
@@ -263,7 +263,7 @@ impl TrailShared {
         let mut content = header.write().to_vec();
         content.extend_from_slice(&pending);
         let bytes = self.options.file_bytes.max(content.len() as u64);
-        let path = Name::Plain(file).within(&self.folder);
+        let path = TrailFileName::Plain(file).within(&self.folder);
         let made = self.disk.make(&path, bytes).and_then(|target| {
             target.write_all_at(&content, 0)?;
             target.sync()?;
@@ -281,7 +281,7 @@ impl TrailShared {
         };
         let position = content.len() as u64;
         writer.current = CurrentFile { file, target, bytes, position, soiled_to: position };
-        writer.durable = Durable { head: writer.head, file, position, last_change: writer.last_change };
+        writer.durable = DurablePosition { head: writer.head, file, position, last_change: writer.last_change };
         writer.pending.clear();
         writer.left.clear();
         writer.dirty_since = None;
@@ -303,7 +303,7 @@ impl TrailShared {
             }
             (writer.current.file, writer.current.target.clone(), writer.current.bytes)
         };
-        let name = Name::Plain(file);
+        let name = TrailFileName::Plain(file);
         if target.is_at(&name.within(&self.folder), bytes) {
             return;
         }
@@ -321,7 +321,7 @@ impl TrailShared {
     /// Removes a plain file that holds nothing. Where that fails, a later file tells that it does not count.
     pub(super) fn remove(&self, file: u64) {
         if self.expect_folder().is_ok() {
-            drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
+            drop(fs::remove_file(TrailFileName::Plain(file).within(&self.folder)));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::about::{ArchiveManifest, Base};
+use super::archive_manifest::{ArchiveManifest, Base};
 use super::digest::Digest;
 use super::sealing::ArchiveKeys;
 use super::{file, read};
@@ -37,7 +37,7 @@ impl Archive {
     ///
     /// # Errors
     /// Another file lies there by now.
-    pub fn expect_same(&self, whole: &read::Whole) -> Result<(), String> {
+    pub fn expect_same(&self, whole: &read::ArchiveContent) -> Result<(), String> {
         match (&whole.about, whole.manifest) == (&self.about, self.digest) {
             true => Ok(()),
             false => Err(format!("{}: it changed while it was read", self.path.display())),

@@ -7,14 +7,14 @@ use super::member::ArchiveMember;
 use super::{ArchiveManifest, ArchiveProgress, read, take};
 use crate::audit::CopiedTrail;
 use crate::config::Config;
-use certificate::terminology::{Loaded, Terminology};
+use certificate::terminology::{LoadedList, Terminology};
 use certificate::{Names, Seq};
 use engine::{CopyCheck, CopyOrder, EntryLog, PieceForm, StoreError, StoredList};
 use fhir::json;
 
 /// What was found in archives that are whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckedArchives {
     pub archives: usize,
     pub changes: u64,
     pub patients: u64,
@@ -27,7 +27,11 @@ pub struct Checked {
 ///
 /// # Errors
 /// What is wrong, with the name of the archive.
-pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(ArchiveProgress)) -> Result<Checked, String> {
+pub fn check(
+    chain: &[Archive],
+    rows: bool,
+    report: &mut dyn FnMut(ArchiveProgress),
+) -> Result<CheckedArchives, String> {
     let rows = if rows { RowsRead::All } else { RowsRead::None };
     check_chain(chain, rows, report).map_err(|(_, problem)| problem)
 }
@@ -50,7 +54,7 @@ pub(super) fn check_chain(
     chain: &[Archive],
     rows: RowsRead,
     report: &mut dyn FnMut(ArchiveProgress),
-) -> Result<Checked, (usize, String)> {
+) -> Result<CheckedArchives, (usize, String)> {
     let behind = |about: &ArchiveManifest| CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
     let order = chain.first().map(|archive| behind(&archive.about)).unwrap_or_default();
     check_behind(order, chain, rows, report)
@@ -62,7 +66,7 @@ pub(super) fn check_behind(
     chain: &[Archive],
     rows: RowsRead,
     report: &mut dyn FnMut(ArchiveProgress),
-) -> Result<Checked, (usize, String)> {
+) -> Result<CheckedArchives, (usize, String)> {
     let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
     let mut progress = ArchiveProgress { bytes_total: chain.iter().map(size).sum(), ..ArchiveProgress::default() };
     let (read_to, to) = match rows {
@@ -111,14 +115,14 @@ pub(super) fn check_behind(
     }
     let ArchiveProgress { changes, patients, bytes, .. } = progress;
     let trail = if reads_trail { trail.finish() } else { Vec::new() };
-    Ok(Checked { archives: chain.len(), changes, patients, bytes, trail })
+    Ok(CheckedArchives { archives: chain.len(), changes, patients, bytes, trail })
 }
 
 /// What was seen of an archive.
 struct ArchiveCheck {
     dictionaries: Vec<(u8, Vec<u8>)>,
     /// Code lists of an archive of an earlier form.
-    lists: Vec<Loaded>,
+    lists: Vec<LoadedList>,
     form: PieceForm,
     to: Seq,
     /// Where the archive before it ended, until its own rows come.
@@ -199,8 +203,8 @@ pub(super) fn in_archive(problem: StoreError) -> String {
 }
 
 /// A code list that says the type and address it is kept under.
-fn loaded(StoredList { key, at, text }: &StoredList) -> Option<Loaded> {
+fn loaded(StoredList { key, at, text }: &StoredList) -> Option<LoadedList> {
     let resource = json::parse(text).ok()?.into_owned();
     let says = |name: &str, value: &str| resource.text(name) == Some(value);
-    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(Loaded { resource, at: *at })
+    (says("resourceType", &key.resource_type) && says("url", &key.url)).then_some(LoadedList { resource, at: *at })
 }

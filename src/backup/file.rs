@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::about::ArchiveManifest;
+use super::archive_manifest::ArchiveManifest;
 use base::regular_file;
 
 /// How the names of archives begin.

@@ -3,7 +3,7 @@
 //! An archive is a tar file. First stands what it is, then the records in pieces, last a manifest with the digest of everything before.
 //! An incremental one holds what came behind the end of another. `docs/BACKUP.md` describes both byte by byte.
 
-mod about;
+mod archive_manifest;
 mod block;
 mod chain;
 mod check;
@@ -26,18 +26,18 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use about::{ArchiveManifest, Base};
+pub use archive_manifest::{ArchiveManifest, Base};
 pub use chain::{Archive, in_order, in_order_behind};
-pub use check::{Checked, check};
+pub use check::{CheckedArchives, check};
 pub use digest::Digest;
 pub use folder::{expect_target, newest_in, newest_without_gap};
 pub use member::ArchiveMember;
-pub use onto::FolderBehind;
+pub use onto::ContinuedFolder;
 pub use restore::{FilledFolder, RestoreOptions, Restored, change_by, restore, restore_onto};
 pub use schedule::{BackupPlan, Schedule, ScheduleStatus};
 pub use sealing::{ArchiveKeys, Sealing, Signer, closed, expect_sealed_as, recipients};
 pub use signing_key::SIGNING_KEY_FILE;
-pub use survey::{Apart, JudgedChain, Survey, newest_whole, survey};
+pub use survey::{JudgedChain, StrayArchive, Survey, newest_whole, survey};
 pub use take::{Sink, TakeOptions, take, take_at_rest};
 pub use write::{ArchiveTarget, Unfinished, WrittenArchive};
 

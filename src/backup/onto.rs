@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::about::ArchiveManifest;
+use super::archive_manifest::ArchiveManifest;
 use super::chain::Archive;
 use super::member::ArchiveMember;
 use super::read;
@@ -12,12 +12,12 @@ use certificate::Seq;
 use engine::{FolderHistory, RESTORING, StoreError};
 
 /// A data folder that a restore may go on with. Nobody writes to it while it is looked at.
-pub struct FolderBehind {
+pub struct ContinuedFolder {
     data: PathBuf,
     pub(super) history: FolderHistory,
 }
 
-impl FolderBehind {
+impl ContinuedFolder {
     /// Looks at a folder, to compare it with archives of the epoch of this one.
     ///
     /// # Errors
@@ -27,9 +27,9 @@ impl FolderBehind {
         cache_bytes: usize,
         names: &[(String, String)],
         archive: &Archive,
-    ) -> Result<FolderBehind, String> {
+    ) -> Result<ContinuedFolder, String> {
         let told = |problem: String| format!("{}: {problem}", data.display());
-        let looked = FolderHistory::look(data, cache_bytes, names.to_vec(), &archive.about.epoch);
+        let looked = FolderHistory::open_read_only(data, cache_bytes, names.to_vec(), &archive.about.epoch);
         let is_cut = |error: &StoreError| {
             matches!(error, StoreError::Io(_) | StoreError::Damaged(_)) && data.join(RESTORING).exists()
         };
@@ -40,7 +40,7 @@ impl FolderBehind {
             false => told(error.to_string()),
         })?;
         match history.uuid == archive.about.store {
-            true => Ok(FolderBehind { data: data.to_owned(), history }),
+            true => Ok(ContinuedFolder { data: data.to_owned(), history }),
             false => Err(told(format!("it holds another store than {}", archive.path.display()))),
         }
     }
@@ -114,7 +114,7 @@ impl FolderBehind {
     }
 
     /// The trail of the archives goes on from the folder's, and takes the place of what the folder has behind that: events of its own, which
-    /// may tell of nothing but restores and checks. Decision 311.
+    /// may report nothing but restores and checks. Decision 311.
     ///
     /// # Errors
     /// Somebody used the folder since, or a part of the trail is missing.

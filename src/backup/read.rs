@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::about::{ArchiveManifest, Manifest, ManifestLine};
+use super::archive_manifest::{ArchiveManifest, Manifest, ManifestLine};
 use super::block::{self, BLOCK_BYTES, END_BYTES, padding};
 use super::digest::{Digest, Digesting};
 use super::file::{digest_path, open};
@@ -19,9 +19,9 @@ use engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
 /// copied without being held.
 const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
 
-/// What was found in an archive that is whole.
+/// What a walk found in an archive that is whole.
 #[derive(Clone, Debug)]
-pub struct Whole {
+pub struct ArchiveContent {
     pub about: ArchiveManifest,
     /// Of its manifest.
     pub manifest: Digest,
@@ -31,17 +31,17 @@ pub struct Whole {
 
 /// The content of one member, for whoever is shown it.
 pub(super) struct MemberContent<'r> {
-    inner: &'r mut Inner,
+    inner: &'r mut CountingSource,
     left: u64,
     digesting: Digesting,
 }
 
-struct Inner {
+struct CountingSource {
     source: ArchiveSource,
     bytes: u64,
 }
 
-impl Inner {
+impl CountingSource {
     fn take(&mut self, buffer: &mut [u8]) -> Result<(), String> {
         self.source.read_exact(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
@@ -114,16 +114,16 @@ pub(super) fn walk(
     path: &Path,
     keys: &ArchiveKeys,
     mut each: impl FnMut(&ArchiveManifest, &ArchiveMember, &mut MemberContent) -> Result<(), String>,
-) -> Result<Whole, String> {
+) -> Result<ArchiveContent, String> {
     let file = open(path, 1 << 18)?;
-    let opened = ArchiveSource::open(file, keys).map(|source| Inner { source, bytes: 0 });
+    let opened = ArchiveSource::open(file, keys).map(|source| CountingSource { source, bytes: 0 });
     let walked = opened.and_then(|inner| walk_inner(path, inner, &mut each));
     walked.map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-type Each<'e> = &'e mut dyn FnMut(&ArchiveManifest, &ArchiveMember, &mut MemberContent) -> Result<(), String>;
+type MemberCallback<'e> = &'e mut dyn FnMut(&ArchiveManifest, &ArchiveMember, &mut MemberContent) -> Result<(), String>;
 
-fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String> {
+fn walk_inner(path: &Path, mut inner: CountingSource, each: MemberCallback) -> Result<ArchiveContent, String> {
     let mut listed = Vec::new();
     let mut before = None;
     let mut about: Option<ArchiveManifest> = None;
@@ -172,7 +172,7 @@ fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String
         return Err("there is something behind its end".to_owned());
     }
     check_digest(path, inner.source.digest())?;
-    Ok(Whole { about, manifest: Digest::of(&told), bytes: inner.bytes })
+    Ok(ArchiveContent { about, manifest: Digest::of(&told), bytes: inner.bytes })
 }
 
 /// The manifest is the one that the members before it make.
@@ -221,7 +221,7 @@ pub(super) fn look(path: &Path, keys: &ArchiveKeys) -> Result<(ArchiveManifest, 
         if is_sealed && !keys.open_archives() {
             return label.ok_or_else(|| NEEDS_IDENTITY.to_owned());
         }
-        let mut inner = Inner { source: ArchiveSource::open(file, keys)?, bytes: 0 };
+        let mut inner = CountingSource { source: ArchiveSource::open(file, keys)?, bytes: 0 };
         let found = look_inner(&mut inner)?;
         match label.is_none_or(|label| label == found) {
             true => Ok(found),
@@ -231,7 +231,7 @@ pub(super) fn look(path: &Path, keys: &ArchiveKeys) -> Result<(ArchiveManifest, 
     looked().map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
-fn look_inner(inner: &mut Inner) -> Result<(ArchiveManifest, Digest), String> {
+fn look_inner(inner: &mut CountingSource) -> Result<(ArchiveManifest, Digest), String> {
     let mut about = None;
     loop {
         let (member, bytes, _) = inner.block()?;

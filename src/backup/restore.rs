@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use super::chain::{Archive, up_to};
 use super::check::{RowsRead, check_behind, check_chain, in_archive};
 use super::member::ArchiveMember;
-use super::onto::FolderBehind;
+use super::onto::ContinuedFolder;
 use super::{ArchiveProgress, read, take};
 use crate::audit::{self, CopiedTrail};
 use base::owner;
 use certificate::Seq;
 use engine::{
-    Beginning, CopyOrder, EntryHash, EntryLog, FolderPosition, RESTORING, RestoreEnd, RestoredStore, StoreRestore,
+    CopyOrder, EntryHash, EntryLog, FolderPosition, RESTORING, RestoreEnd, RestoreStart, RestoredStore, StoreRestore,
     StoredList, made_by,
 };
 use fhir::date_time;
@@ -124,7 +124,7 @@ pub fn restore(
 /// As there; or the folder has another history, has come further, or was used: nothing was written. When it cannot be written it is to be
 /// gone on with.
 pub fn restore_onto(
-    folder: FolderBehind,
+    folder: ContinuedFolder,
     chain: &[Archive],
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),
@@ -154,7 +154,7 @@ fn rows_of(chain: &[Archive], wanted: &RestoreOptions) -> Result<RowsRead, Strin
 
 /// Marks a folder and fills it with archives that were checked.
 fn filled(
-    folder: Option<FolderBehind>,
+    folder: Option<ContinuedFolder>,
     chain: &[Archive],
     wanted: &RestoreOptions,
     report: &mut dyn FnMut(ArchiveProgress),
@@ -204,7 +204,7 @@ fn fill(
     // Archives of before there were chains are of an epoch in which they were begun.
     let begun = || EntryHash::origin(&last.about.store, &last.about.epoch);
     let origin = chain.iter().find_map(|archive| archive.about.chain).map_or_else(begun, |chain| chain.origin);
-    let beginning = Beginning {
+    let beginning = RestoreStart {
         store: last.about.store.clone(),
         names: wanted.names.clone(),
         origin,
@@ -233,7 +233,7 @@ fn fill(
                     let mut bytes = Vec::new();
                     let read = content.read_to_end(&mut bytes).map(drop);
                     trail.file(name, &bytes);
-                    // What the folder has from there on is part of the archives, or tells of its restores.
+                    // What the folder has from there on is part of the archives, or reports its restores.
                     let behind = (!std::mem::replace(&mut is_trail_begun, true)).then_some(name);
                     return read
                         .and_then(|()| behind.map_or(Ok(()), |name| audit::clear_from(&wanted.data, name)))
@@ -255,7 +255,7 @@ fn fill(
         return Err("the archives end before their last change".to_owned());
     }
     let time = last.about.time.clone().filter(|_| until == last.about.until);
-    // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
+    // The store that comes back reports a trail that lacks what its store knew, as the copied one does.
     let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());
     let ending = RestoreEnd { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
     let store = restore.finish(ending).map_err(words)?;

@@ -180,8 +180,10 @@ impl ScheduleShared {
         let base = end
             .filter(|end| fits(&end.about, &self.engine, &moment, &|| self.log.trail().map(Some), recipients).is_ok())
             .map(|end| end.base());
-        let mut sink =
-            Stoppable { shared: self, archive: Unfinished::begin(ArchiveTarget::Folder(folder.clone()), sealing)? };
+        let mut sink = StoppableArchive {
+            shared: self,
+            archive: Unfinished::begin(ArchiveTarget::Folder(folder.clone()), sealing)?,
+        };
         let taking = TakeOptions { base: base.as_ref(), recipients, command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
@@ -219,12 +221,12 @@ impl ScheduleShared {
 }
 
 /// Ends a backup between two members when the server stops.
-struct Stoppable<'s> {
+struct StoppableArchive<'s> {
     shared: &'s ScheduleShared,
     archive: Unfinished,
 }
 
-impl Sink for Stoppable<'_> {
+impl Sink for StoppableArchive<'_> {
     fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         match self.shared.is_closing() {
             true => Err("the server stops".to_owned()),

@@ -15,7 +15,7 @@ use age::x25519;
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::about::{ArchiveManifest, Base};
+use super::archive_manifest::{ArchiveManifest, Base};
 use super::digest::{Digest, Digesting};
 use super::{file, signing_key};
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
@@ -246,7 +246,7 @@ pub struct ArchiveKeys {
 /// It holds secrets, and says nothing of the archive.
 impl fmt::Debug for ArchiveKeys {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("Keys")
+        formatter.write_str("ArchiveKeys")
     }
 }
 

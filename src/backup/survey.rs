@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, chains, is_part, newest};
-use super::check::{Checked, RowsRead, check, check_chain};
+use super::check::{CheckedArchives, RowsRead, check, check_chain};
 use super::sealing::ArchiveKeys;
 use super::{ArchiveProgress, folder};
 use certificate::Seq;
@@ -15,9 +15,9 @@ pub struct Survey {
     /// Archives that go on from each other, as far as they go; those whose last one is newest come last.
     pub chains: Vec<JudgedChain>,
     /// Files that are part of no chain.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<StrayArchive>,
     /// All archives that are whole and part of a chain, each counted once.
-    pub whole: Checked,
+    pub whole: CheckedArchives,
 }
 
 /// A chain, and how much of it is whole.
@@ -42,7 +42,7 @@ impl JudgedChain {
 
 /// A file that is part of no chain.
 #[derive(Clone, Debug)]
-pub struct Apart {
+pub struct StrayArchive {
     pub path: PathBuf,
     /// With its name.
     pub problem: String,
@@ -68,11 +68,13 @@ pub fn survey(path: &Path, keys: &ArchiveKeys, report: &mut dyn FnMut(ArchivePro
     let all = chains(&archives);
     let mut survey = Survey::default();
     for problem in problems {
-        survey.apart.push(Apart { path: problem.path, problem: problem.text });
+        survey.apart.push(StrayArchive { path: problem.path, problem: problem.text });
     }
     for archive in archives.iter().filter(|archive| !is_part(archive, &all)) {
         let read = reading.problem(archive).map_or_else(String::new, |problem| format!("; and {problem}"));
-        survey.apart.push(Apart { path: archive.path.clone(), problem: format!("{}{read}", lacks_base(archive)) });
+        survey
+            .apart
+            .push(StrayArchive { path: archive.path.clone(), problem: format!("{}{read}", lacks_base(archive)) });
     }
     let is_longest = |chain: &&Vec<&Archive>| {
         let goes_on =
@@ -170,7 +172,7 @@ fn lacks_base(archive: &Archive) -> String {
 struct ArchiveReading<'r> {
     rows: bool,
     report: &'r mut dyn FnMut(ArchiveProgress),
-    known: BTreeMap<PathBuf, Result<Checked, String>>,
+    known: BTreeMap<PathBuf, Result<CheckedArchives, String>>,
     bytes: u64,
     bytes_total: u64,
 }
@@ -205,9 +207,9 @@ impl<'r> ArchiveReading<'r> {
         read.map_or_else(Vec::new, |read| read.trail.iter().map(|problem| format!("{name}: {problem}")).collect())
     }
 
-    fn sum(&self, archives: &[&Archive]) -> Checked {
+    fn sum(&self, archives: &[&Archive]) -> CheckedArchives {
         let read = archives.iter().filter_map(|archive| self.known.get(&archive.path)?.as_ref().ok());
-        read.fold(Checked::default(), |sum, read| Checked {
+        read.fold(CheckedArchives::default(), |sum, read| CheckedArchives {
             archives: sum.archives + read.archives,
             changes: sum.changes + read.changes,
             patients: sum.patients + read.patients,

@@ -7,12 +7,12 @@ use std::thread;
 use std::time::Instant;
 
 use super::ArchiveProgress;
-use super::about::{ArchiveManifest, Base};
+use super::archive_manifest::{ArchiveManifest, Base};
 use super::digest::Digest;
 use super::member::ArchiveMember;
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, TrailFiles};
 use certificate::Seq;
-use engine::{CopyCheck, CopyOrder, Engine, EntryLog, PieceForm, StoreChain, StoreError, StoreMoment, StoredList};
+use engine::{CopyCheck, CopyOrder, Engine, EntryLog, PieceForm, StoreChain, StoreError, StoreSnapshot, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -38,7 +38,7 @@ pub struct TakeOptions<'b> {
     pub is_gentle: bool,
 }
 
-/// Takes a backup. The audit trail tells of its beginning and of its end.
+/// Takes a backup. The audit trail records its beginning and its end.
 ///
 /// # Errors
 /// The trail takes nothing, the base is none of this store, the store cannot be read, or what `sink` returned.
@@ -90,7 +90,7 @@ fn write_down(log: &AuditTrail, taking: &TakeOptions, note: String) -> Result<()
 
 fn copy(
     engine: &Engine,
-    (files, trail): (FilesOfTrail, TrailAtHand),
+    (files, trail): (TrailFilesSource, TrailSource),
     taking: &TakeOptions,
     sink: &mut dyn Sink,
     report: &mut dyn FnMut(ArchiveProgress),
@@ -102,7 +102,7 @@ fn copy(
     let from = taking.base.map_or((Seq(0), 0), |base| (Seq(base.about.until), base.about.patients_until));
     let chain_after = engine.ledger().chain_at(from.0, from.1).map_err(words)?;
     let about = about(&moment, &files()?, taking, chain_after);
-    let StoreMoment { dictionaries, until, .. } = moment;
+    let StoreSnapshot { dictionaries, until, .. } = moment;
     let progress = ArchiveProgress {
         changes_total: about.until - about.after,
         patients_total: about.patients_until - about.patients_after,
@@ -110,7 +110,7 @@ fn copy(
     };
     let order = CopyOrder::behind(Seq(about.after), about.patients_after, about.chain_after);
     let check = CopyCheck::new(&dictionaries, order, until).map_err(words)?;
-    let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
+    let mut copying = ArchiveCopy { sink, report, progress, is_gentle: taking.is_gentle, check };
     copying.bytes(ArchiveMember::About, &about.write())?;
     for (number, dictionary) in dictionaries {
         copying.bytes(ArchiveMember::Dictionary(number), &dictionary)?;
@@ -131,8 +131,8 @@ fn copy(
 
 /// What the archive of a moment is.
 fn about(
-    moment: &StoreMoment,
-    files: &[audit::FileOf],
+    moment: &StoreSnapshot,
+    files: &[audit::CopiedTrailFile],
     taking: &TakeOptions,
     chain_after: Option<StoreChain>,
 ) -> ArchiveManifest {
@@ -167,10 +167,10 @@ fn about(
 }
 
 /// The trail of the store that is copied, where it has one.
-pub(super) type TrailAtHand<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
+pub(super) type TrailSource<'t> = &'t dyn Fn() -> io::Result<Option<TrailFiles>>;
 
 /// The files of that trail that count.
-type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::FileOf>, String>;
+type TrailFilesSource<'t> = &'t dyn Fn() -> Result<Vec<audit::CopiedTrailFile>, String>;
 
 /// Whether a store can go on from an archive.
 ///
@@ -179,8 +179,8 @@ type FilesOfTrail<'t> = &'t dyn Fn() -> Result<Vec<audit::FileOf>, String>;
 pub(super) fn fits(
     base: &ArchiveManifest,
     engine: &Engine,
-    moment: &StoreMoment,
-    trail: TrailAtHand,
+    moment: &StoreSnapshot,
+    trail: TrailSource,
     recipients: Option<Digest>,
 ) -> Result<(), String> {
     if base.store != moment.store {
@@ -219,7 +219,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-struct Copying<'c> {
+struct ArchiveCopy<'c> {
     sink: &'c mut dyn Sink,
     report: &'c mut dyn FnMut(ArchiveProgress),
     progress: ArchiveProgress,
@@ -227,7 +227,7 @@ struct Copying<'c> {
     check: CopyCheck,
 }
 
-impl Copying<'_> {
+impl ArchiveCopy<'_> {
     /// What was copied is the history that the store has.
     fn ends_as(&self, chain: Option<StoreChain>) -> Result<(), String> {
         match self.check.chain() == chain {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use age::stream::StreamWriter;
 
-use super::about::{ArchiveManifest, Manifest, ManifestLine};
+use super::archive_manifest::{ArchiveManifest, Manifest, ManifestLine};
 use super::block::{BLOCK_BYTES, END_BYTES, block, padding};
 use super::digest::{Digest, Digesting};
 use super::file::{self, ENDING, PART, PREFIX, digest_path, with_ending};
@@ -54,8 +54,8 @@ pub struct WrittenArchive {
 
 /// Where the members go.
 enum MemberSink {
-    Plain(Summed),
-    Sealed(Box<StreamWriter<Summed>>),
+    Plain(DigestWriter),
+    Sealed(Box<StreamWriter<DigestWriter>>),
 }
 
 impl MemberSink {
@@ -67,7 +67,7 @@ impl MemberSink {
     }
 
     /// Ends it.
-    fn finish(self) -> io::Result<Summed> {
+    fn finish(self) -> io::Result<DigestWriter> {
         match self {
             MemberSink::Plain(out) => Ok(out),
             MemberSink::Sealed(out) => out.finish(),
@@ -76,13 +76,13 @@ impl MemberSink {
 }
 
 /// A file, with the digest and the number of its bytes.
-struct Summed {
+struct DigestWriter {
     file: BufWriter<File>,
     digesting: Digesting,
     bytes: u64,
 }
 
-impl Write for Summed {
+impl Write for DigestWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         self.digesting.take(bytes);
@@ -113,7 +113,7 @@ impl Unfinished {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
         let file = file.map_err(|error| told(&part, error))?;
         let file = BufWriter::with_capacity(1 << 18, file);
-        let out = Summed { file, digesting: Digesting::new(), bytes: 0 };
+        let out = DigestWriter { file, digesting: Digesting::new(), bytes: 0 };
         let out = match &sealing {
             None => MemberSink::Plain(out),
             Some(sealing) => MemberSink::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
@@ -145,7 +145,7 @@ impl Unfinished {
         self.append(&ArchiveMember::Manifest, manifest.len() as u64, &mut manifest.as_slice(), &about)?;
         self.put(&[0; END_BYTES]).map_err(|error| self.cannot(error))?;
         let out = self.out.take().expect("it is there until here");
-        let Summed { file, digesting, bytes } = out.finish().map_err(|error| self.cannot(error))?;
+        let DigestWriter { file, digesting, bytes } = out.finish().map_err(|error| self.cannot(error))?;
         let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
         synced.map_err(|error| self.cannot(error))?;
         let path = match &self.target {

@@ -8,8 +8,8 @@ use super::load::{Expect, XorShift, first_line};
 use super::measure::{SLICES, ScenarioContext};
 use super::question::Questions;
 use super::report::ScenarioRow;
-use super::scenario::{Asks, Scenario};
-use super::stop::Trouble;
+use super::scenario::{RequestKind, Scenario};
+use super::stop::BenchError;
 
 /// Certificates that each patient gets at most, on average, so that the searches stay what they are.
 const WRITES_EACH: usize = 2;
@@ -19,10 +19,10 @@ const WRITES_EACH: usize = 2;
 ///
 /// # Errors
 /// The order to stop comes.
-pub(super) fn run(bench: &ScenarioContext, scenario: &Scenario, row: &mut ScenarioRow) -> Result<(), Trouble> {
+pub(super) fn run(bench: &ScenarioContext, scenario: &Scenario, row: &mut ScenarioRow) -> Result<(), BenchError> {
     let slice = bench.plan.time / SLICES;
     let most = (bench.questions.sample.subjects.len() * WRITES_EACH / SLICES as usize).max(10);
-    bench.ask(1, slice / 2, &bench.questions.of(Asks::Subject))?;
+    bench.ask(1, slice / 2, &bench.questions.of(RequestKind::Subject))?;
     let (mut slices, mut floors) = (Vec::new(), Vec::new());
     for number in 0..SLICES {
         let mut pairs = Pairs::new(bench.questions, number);
@@ -113,7 +113,7 @@ impl Pairs {
         let mut request = Vec::new();
         for pause in std::mem::take(&mut self.writes).into_iter().cycle() {
             request.clear();
-            let asked = self.questions.ask(Asks::Subject, &mut self.random, &mut request);
+            let asked = self.questions.ask(RequestKind::Subject, &mut self.random, &mut request);
             let Some(expect) = asked.filter(|_| start.elapsed() < time && faults.count < 10) else { break };
             // The runtime's clock is too coarse for pauses of this length, and this client is the only one.
             std::thread::sleep(pause);

@@ -13,8 +13,8 @@ use super::plan::{BenchPlan, Watch};
 use super::question::{Questions, search};
 use super::report::{ScenarioRow, Size, count};
 use super::sample::{Collector, CreateBody, Dense, LoadSample, STRANGERS_CERTIFICATES, everybody};
-use super::scenario::{Asks, HistorySince, MIXED, Scenario};
-use super::stop::{Stop, Trouble};
+use super::scenario::{HistorySince, MIXED, RequestKind, Scenario};
+use super::stop::{BenchError, Stop};
 use super::terminal;
 use crate::corpus::Corpus;
 
@@ -28,7 +28,7 @@ pub(super) fn run(
     driver: &Driver,
     stop: &Stop,
     watch: &dyn Watch,
-) -> Result<Size, Trouble> {
+) -> Result<Size, BenchError> {
     let certificates = plan.counts[0];
     let told = count(certificates);
     driver.wait(reach(target))??;
@@ -43,12 +43,12 @@ pub(super) fn run(
     let mut size = Size { certificates, versions: certificates, ..Size::default() };
     watch.line(&terminal::head());
     // Neither can be done to a server that is not ours.
-    let ours = |scenario: &Scenario| scenario.asks == Asks::Restart || scenario.is_unordered();
+    let ours = |scenario: &Scenario| scenario.kind == RequestKind::Restart || scenario.is_unordered();
     for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| !ours(scenario)) {
         watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
         watch.at(at as u64);
         let bench = ScenarioContext { plan, stop, driver, questions: &questions, server: None, floors: None };
-        let row = match driver.wait(offered(&questions, scenario.asks))? {
+        let row = match driver.wait(offered(&questions, scenario.kind))? {
             Ok(()) => bench.run(scenario)?,
             Err(why) => {
                 ScenarioRow { not_offered: Some(why), ..ScenarioRow::new(scenario, scenario.clients(plan.clients)) }
@@ -60,17 +60,17 @@ pub(super) fn run(
     Ok(size)
 }
 
-async fn reach(target: &BenchTarget) -> Result<(), Trouble> {
+async fn reach(target: &BenchTarget) -> Result<(), BenchError> {
     let mut request = Vec::new();
     target.get(&mut request, format_args!("/metadata"));
     match BenchConnection::new(target).send(&request).await {
         Ok(answer) if answer.status == 200 => Ok(()),
-        Ok(answer) => Err(Trouble::Failed(format!(
+        Ok(answer) => Err(BenchError::Failed(format!(
             "{} is no FHIR base address: /metadata gives {}",
             target.address,
             answer.words()
         ))),
-        Err(error) => Err(Trouble::Failed(format!("{} cannot be reached: {error}", target.address))),
+        Err(error) => Err(BenchError::Failed(format!("{} cannot be reached: {error}", target.address))),
     }
 }
 
@@ -82,7 +82,7 @@ async fn create(
     plan: &BenchPlan,
     certificates: u64,
     watch: &dyn Watch,
-) -> Result<LoadSample, Trouble> {
+) -> Result<LoadSample, BenchError> {
     let corpus = Corpus::new(plan.seed, certificates);
     let everybody = everybody(plan.seed, certificates).subjects();
     knows_the_last(target, plan, &corpus, &everybody).await?;
@@ -108,7 +108,7 @@ async fn create(
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     for task in tasks {
-        task.await.map_err(|_| Trouble::Failed("a client ended before its time".into()))??;
+        task.await.map_err(|_| BenchError::Failed("a client ended before its time".into()))??;
     }
     let mut collector = Collector::new(corpus.clone(), certificates);
     for number in 1..=certificates {
@@ -126,7 +126,7 @@ async fn knows_the_last(
     plan: &BenchPlan,
     corpus: &Corpus,
     everybody: &Range<u64>,
-) -> Result<(), Trouble> {
+) -> Result<(), BenchError> {
     let body = CreateBody::new(&plan.renaming.applied(corpus.certificate(1).body()));
     let last = (everybody.end - 1).to_string();
     let created = create_one(&mut BenchConnection::new(target), target, &body.parts(&last)).await;
@@ -142,7 +142,7 @@ struct RefusedCreate {
 
 impl RefusedCreate {
     /// For people, on one line.
-    fn told(self, everybody: &Range<u64>, seed: u64) -> Trouble {
+    fn told(self, everybody: &Range<u64>, seed: u64) -> BenchError {
         let RefusedCreate { words, is_of_patient } = self;
         let mut told = format!("the server does not take certificates: {words}");
         if is_of_patient {
@@ -153,7 +153,7 @@ impl RefusedCreate {
                  hcert generate --patients --count {count} --seed {seed} | hcert patients import -"
             ));
         }
-        Trouble::Failed(told)
+        BenchError::Failed(told)
     }
 }
 
@@ -208,29 +208,31 @@ async fn dense(questions: &Questions) -> Vec<Dense> {
 }
 
 /// Whether the server answers a scenario's requests as they must be answered; if not, what it does instead.
-async fn offered(questions: &Questions, asks: Asks) -> Result<(), String> {
-    let parts = if asks == Asks::Mixed { &MIXED[..] } else { &[asks] };
+async fn offered(questions: &Questions, kind: RequestKind) -> Result<(), String> {
+    let parts = if kind == RequestKind::Mixed { &MIXED[..] } else { &[kind] };
     for part in parts {
         one_offered(questions, *part).await?;
     }
     Ok(())
 }
 
-async fn one_offered(questions: &Questions, asks: Asks) -> Result<(), String> {
+async fn one_offered(questions: &Questions, kind: RequestKind) -> Result<(), String> {
     let mut connection = BenchConnection::new(&questions.target);
     let mut request = Vec::new();
     let mut random = XorShift::new(1);
-    let Some(expect) = questions.ask(asks, &mut random, &mut request) else { return Ok(()) };
+    let Some(expect) = questions.ask(kind, &mut random, &mut request) else { return Ok(()) };
     let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
     expect.check(&answer)?;
     let found = first_entry(&answer);
     // A server that passes over the number of the page would be measured on its first page again and again.
-    let first = match asks {
-        Asks::Dense { page, by_date } if questions.page(page) > 1 => Some(Asks::Dense { page: 1, by_date }),
-        Asks::TypeHistory { since: since @ HistorySince::Ever, far: true, unordered }
-            if questions.distinct(asks) > 1 =>
+    let first = match kind {
+        RequestKind::Dense { page, by_date } if questions.page(page) > 1 => {
+            Some(RequestKind::Dense { page: 1, by_date })
+        }
+        RequestKind::TypeHistory { since: since @ HistorySince::Ever, far: true, unordered }
+            if questions.distinct(kind) > 1 =>
         {
-            Some(Asks::TypeHistory { since, far: false, unordered })
+            Some(RequestKind::TypeHistory { since, far: false, unordered })
         }
         _ => None,
     };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::client::BenchTarget;
 use super::machine::{field, kibibytes};
-use super::stop::{LOOK, Stop, Trouble};
+use super::stop::{BenchError, LOOK, Stop};
 
 /// Longer than any start or stop of a server takes.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -53,8 +53,8 @@ impl Launcher {
     ///
     /// # Errors
     /// This program does not know where its file is.
-    pub(super) fn new(settings: &[(String, String)], stop: &Stop) -> Result<Launcher, Trouble> {
-        let program = std::env::current_exe().map_err(|error| Trouble::failed("this program's file", error))?;
+    pub(super) fn new(settings: &[(String, String)], stop: &Stop) -> Result<Launcher, BenchError> {
+        let program = std::env::current_exe().map_err(|error| BenchError::failed("this program's file", error))?;
         let settings = settings.iter().map(|(name, value)| (environment_name(name), value.clone())).collect();
         Ok(Launcher { program, settings, stop: stop.clone() })
     }
@@ -63,7 +63,7 @@ impl Launcher {
     ///
     /// # Errors
     /// It ends, with its own words, or the order to stop comes.
-    pub(super) fn serve(&self, data: &Path) -> Result<ServerProcess, Trouble> {
+    pub(super) fn serve(&self, data: &Path) -> Result<ServerProcess, BenchError> {
         let folder = data.as_os_str();
         let arguments = ["dev".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref(), "--data".as_ref(), folder];
         self.listening(&arguments, data, "serve.log")
@@ -73,7 +73,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
-    pub(super) fn floor(&self, data: &Path) -> Result<ServerProcess, Trouble> {
+    pub(super) fn floor(&self, data: &Path) -> Result<ServerProcess, BenchError> {
         self.listening(&["bench-floor".as_ref()], data, "floor.log")
     }
 
@@ -81,7 +81,7 @@ impl Launcher {
     ///
     /// # Errors
     /// The process cannot be started.
-    pub(super) fn import(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), Trouble> {
+    pub(super) fn import(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), BenchError> {
         let arguments = ["import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "import.log")
     }
@@ -90,7 +90,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`import`](Self::import).
-    pub(super) fn import_patients(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), Trouble> {
+    pub(super) fn import_patients(&self, data: &Path) -> Result<(ChildProcess, ChildStdin), BenchError> {
         let arguments = ["patients".as_ref(), "import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "patients.log")
     }
@@ -100,13 +100,13 @@ impl Launcher {
         arguments: &[&std::ffi::OsStr],
         data: &Path,
         log: &str,
-    ) -> Result<(ChildProcess, ChildStdin), Trouble> {
+    ) -> Result<(ChildProcess, ChildStdin), BenchError> {
         let mut process = self.start(arguments, data, log, Stdio::piped(), Stdio::null())?;
         let stdin = process.child.stdin.take().expect("standard input was asked for as a pipe");
         Ok((process, stdin))
     }
 
-    fn listening(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<ServerProcess, Trouble> {
+    fn listening(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<ServerProcess, BenchError> {
         let mut process = self.start(arguments, data, log, Stdio::null(), Stdio::piped())?;
         let stdout = process.child.stdout.take().expect("standard output was asked for as a pipe");
         let (told, first_line) = channel();
@@ -128,7 +128,7 @@ impl Launcher {
         let url = line.find("http://").map(|at| line[at..].trim());
         match url.map(BenchTarget::parse) {
             Some(target) => Ok(ServerProcess { process, target: target? }),
-            None => Err(Trouble::Failed(format!("the server did not start: {}", process.last_words()))),
+            None => Err(BenchError::Failed(format!("the server did not start: {}", process.last_words()))),
         }
     }
 
@@ -139,10 +139,10 @@ impl Launcher {
         log: &str,
         stdin: Stdio,
         stdout: Stdio,
-    ) -> Result<ChildProcess, Trouble> {
+    ) -> Result<ChildProcess, BenchError> {
         let beside = data.parent().expect("data lie in a folder of the scratch folder");
         let log = beside.join(log);
-        let stderr = fs::File::create(&log).map_err(|error| Trouble::failed(log.display(), error))?;
+        let stderr = fs::File::create(&log).map_err(|error| BenchError::failed(log.display(), error))?;
         let mut command = Command::new(&self.program);
         command.args(arguments).stdin(stdin).stdout(stdout).stderr(stderr);
         // Neither an hcert.toml nor an environment changes what is measured, only what was asked for.
@@ -164,7 +164,7 @@ impl Launcher {
                 Ok(())
             });
         }
-        let child = command.spawn().map_err(|error| Trouble::failed(self.program.display(), error))?;
+        let child = command.spawn().map_err(|error| BenchError::failed(self.program.display(), error))?;
         Ok(ChildProcess { child, log, stop: self.stop.clone() })
     }
 }
@@ -207,7 +207,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// It ends with a failure, or the order to stop comes.
-    pub(super) fn stop(mut self) -> Result<(), Trouble> {
+    pub(super) fn stop(mut self) -> Result<(), BenchError> {
         if let Ok(id) = libc::pid_t::try_from(self.child.id()) {
             // SAFETY: the child was not waited for, so its id is still its own.
             unsafe { libc::kill(id, libc::SIGTERM) };
@@ -217,7 +217,7 @@ impl ChildProcess {
         if status.success() && !complains(&words) {
             Ok(())
         } else {
-            Err(Trouble::Failed(format!("the server ended with {status}: {words}")))
+            Err(BenchError::Failed(format!("the server ended with {status}: {words}")))
         }
     }
 
@@ -225,15 +225,15 @@ impl ChildProcess {
     ///
     /// # Errors
     /// The order to stop comes, or it takes too long.
-    pub(super) fn wait(&mut self, mut meanwhile: impl FnMut(&ChildProcess)) -> Result<ExitStatus, Trouble> {
+    pub(super) fn wait(&mut self, mut meanwhile: impl FnMut(&ChildProcess)) -> Result<ExitStatus, BenchError> {
         let start = Instant::now();
         loop {
             self.stop.check()?;
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) if start.elapsed() < PATIENCE => {}
-                Ok(None) => return Err(Trouble::Failed("a process of the bench does not end".into())),
-                Err(error) => return Err(Trouble::failed("a process of the bench", error)),
+                Ok(None) => return Err(BenchError::Failed("a process of the bench does not end".into())),
+                Err(error) => return Err(BenchError::failed("a process of the bench", error)),
             }
             meanwhile(self);
             std::thread::sleep(LOOK / 4);

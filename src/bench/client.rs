@@ -7,7 +7,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::stop::Trouble;
+use super::stop::BenchError;
 
 /// A FHIR server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ impl BenchTarget {
     ///
     /// # Errors
     /// It is none, its host has no address, or it asks for TLS.
-    pub fn parse(url: &str) -> Result<BenchTarget, Trouble> {
-        let refused = |why: &str| Trouble::Plan(format!("'{url}' cannot be driven: {why}"));
+    pub fn parse(url: &str) -> Result<BenchTarget, BenchError> {
+        let refused = |why: &str| BenchError::Plan(format!("'{url}' cannot be driven: {why}"));
         if url.starts_with("https://") {
             return Err(refused(
                 "only http is spoken here; drive the server behind its TLS, or put a plain proxy in front",
@@ -301,7 +301,7 @@ mod tests {
             ("http://127.0.0.1:1/fhir?a=b", "looks like"),
             ("http://127.0.0.1:99999/fhir", "no address"),
         ] {
-            let Err(Trouble::Plan(told)) = BenchTarget::parse(url) else { panic!("{url} was taken") };
+            let Err(BenchError::Plan(told)) = BenchTarget::parse(url) else { panic!("{url} was taken") };
             assert!(told.contains(words), "{told}");
         }
     }

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::stop::Trouble;
+use super::stop::BenchError;
 
 /// Bytes of a sector in the kernel's counters, whatever the device's own are.
 const SECTOR_BYTES: u64 = 512;
@@ -37,12 +37,12 @@ impl BlockDevice {
     ///
     /// # Errors
     /// The file system cannot be synced, or the counter is gone.
-    pub(super) fn synced(&self) -> Result<u64, Trouble> {
+    pub(super) fn synced(&self) -> Result<u64, BenchError> {
         // SAFETY: the descriptor is open as long as this value lives.
         if unsafe { libc::syncfs(self.folder.as_raw_fd()) } != 0 {
-            return Err(Trouble::failed("syncing the file system", std::io::Error::last_os_error()));
+            return Err(BenchError::failed("syncing the file system", std::io::Error::last_os_error()));
         }
-        self.read().ok_or_else(|| Trouble::Failed(format!("{} cannot be read any more", self.counters.display())))
+        self.read().ok_or_else(|| BenchError::Failed(format!("{} cannot be read any more", self.counters.display())))
     }
 
     fn read(&self) -> Option<u64> {

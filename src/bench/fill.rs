@@ -11,7 +11,7 @@ use super::plan::{BenchPlan, Watch};
 use super::report::{DiskUse, ImportFigures};
 use super::sample::{Collector, LoadSample, everybody};
 use super::scratch::{disk_bytes, free_bytes};
-use super::stop::{Stop, Trouble};
+use super::stop::{BenchError, Stop};
 use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
@@ -39,10 +39,10 @@ pub(super) struct Filled {
 ///
 /// # Errors
 /// Says how much there is and how much is wanted.
-pub(super) fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
+pub(super) fn check_room(folder: &Path, count: u64) -> Result<(), BenchError> {
     let wanted = count * CERTIFICATE_BYTES + SIZE_BYTES;
     match free_bytes(folder) {
-        Some(free) if free < wanted => Err(Trouble::Failed(format!(
+        Some(free) if free < wanted => Err(BenchError::Failed(format!(
             "{count} certificates need about {} MB, and {} has {} MB free",
             wanted >> 20,
             folder.display(),
@@ -62,7 +62,7 @@ pub(super) fn fill(
     plan: &BenchPlan,
     count: u64,
     watch: &dyn Watch,
-) -> Result<Filled, Trouble> {
+) -> Result<Filled, BenchError> {
     let children = cpu_of_children();
     let generating = cpu_of_this_thread();
     let start = Instant::now();
@@ -121,7 +121,7 @@ pub(super) fn fill(
 ///
 /// # Errors
 /// As [`fill`].
-pub(super) fn late(launcher: &Launcher, data: &Path, plan: &BenchPlan, count: u64) -> Result<Duration, Trouble> {
+pub(super) fn late(launcher: &Launcher, data: &Path, plan: &BenchPlan, count: u64) -> Result<Duration, BenchError> {
     let id = Id::new(ID_LATE).expect("it is not zero");
     let mut line = String::new();
     Corpus::new(plan.seed, count).oldest(id).write_entry(&mut line);
@@ -137,7 +137,7 @@ pub(super) fn late(launcher: &Launcher, data: &Path, plan: &BenchPlan, count: u6
 }
 
 /// Has everybody imported of whom certificates are or will be created, by a process of its own. That is not timed, and done once the
-/// disk was looked at: neither figure tells of patients.
+/// disk was looked at: neither figure includes patients.
 ///
 /// # Errors
 /// As [`fill`].
@@ -147,7 +147,7 @@ pub(super) fn patients(
     plan: &BenchPlan,
     count: u64,
     watch: &dyn Watch,
-) -> Result<(), Trouble> {
+) -> Result<(), BenchError> {
     let (mut process, stdin) = launcher.import_patients(data)?;
     let everybody = everybody(plan.seed, count);
     let mut lines = BufWriter::with_capacity(1 << 18, stdin);
@@ -176,8 +176,8 @@ pub(super) fn patients(
 ///
 /// # Errors
 /// The folder cannot be read, or the store has other versions than were imported.
-pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<DiskUse, Trouble> {
-    let problem = |error| Trouble::failed(data.display(), error);
+pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<DiskUse, BenchError> {
+    let problem = |error| BenchError::failed(data.display(), error);
     let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
     // The audit trail makes its files ahead, so what they take says nothing of versions.
     let mut store_bytes = 0;
@@ -192,7 +192,7 @@ pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> 
     let all = store_bytes + index_bytes;
     let (stored, payload_bytes) = floor::payload(data, config, stop)?;
     if stored != versions {
-        return Err(Trouble::Failed(format!("{versions} versions were imported, but the store has {stored}")));
+        return Err(BenchError::Failed(format!("{versions} versions were imported, but the store has {stored}")));
     }
     Ok(DiskUse {
         store_bytes,
@@ -205,17 +205,17 @@ pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> 
 }
 
 /// The import closed its input. Its own words say more than the broken pipe.
-fn gave_up(process: &mut ChildProcess, data: &Path, error: &std::io::Error) -> Trouble {
+fn gave_up(process: &mut ChildProcess, data: &Path, error: &std::io::Error) -> BenchError {
     match process.wait(|_| ()) {
-        Err(Trouble::Stopped) => Trouble::Stopped,
+        Err(BenchError::Stopped) => BenchError::Stopped,
         _ if error.kind() == ErrorKind::BrokenPipe => failed(process, data),
-        _ => Trouble::failed("the import's standard input", error),
+        _ => BenchError::failed("the import's standard input", error),
     }
 }
 
-fn failed(process: &ChildProcess, data: &Path) -> Trouble {
+fn failed(process: &ChildProcess, data: &Path) -> BenchError {
     let free = free_bytes(data.parent().unwrap_or(data)).map_or(0, |bytes| bytes >> 20);
-    Trouble::Failed(format!("the import failed ({free} MB are free there): {}", process.last_words()))
+    BenchError::Failed(format!("the import failed ({free} MB are free there): {}", process.last_words()))
 }
 
 pub(super) fn larger(one: ProcessMemory, other: Option<ProcessMemory>) -> ProcessMemory {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
 use super::figures::Sampled;
-use super::stop::{Stop, Trouble};
+use super::stop::{BenchError, Stop};
 use crate::config::Config;
 use crate::http::{self, HttpServer, HttpSettings, Interactions};
 use crate::interaction::{Answer, Interaction, RequestContext};
@@ -70,11 +70,11 @@ impl AppendFloor {
     ///
     /// # Errors
     /// The journal has no record, or the disk refuses.
-    pub(super) fn new(path: &Path, data: &Path) -> Result<AppendFloor, Trouble> {
-        let problem = |error: io::Error| Trouble::failed(path.display(), error);
+    pub(super) fn new(path: &Path, data: &Path) -> Result<AppendFloor, BenchError> {
+        let problem = |error: io::Error| BenchError::failed(path.display(), error);
         let newest = JOURNAL_FILES.iter().filter_map(|name| newest_record(&fs::read(data.join(name)).ok()?));
         let newest = newest.max_by_key(|(number, _)| *number);
-        let (_, record) = newest.ok_or_else(|| Trouble::failed(data.display(), "its journal holds no record"))?;
+        let (_, record) = newest.ok_or_else(|| BenchError::failed(data.display(), "its journal holds no record"))?;
         let file = File::create(path).map_err(problem)?;
         file.write_all_at(&vec![0; FLOOR_FILE_BYTES], 0).and_then(|()| file.sync_all()).map_err(problem)?;
         Ok(AppendFloor { file, record, at: 0 })
@@ -89,8 +89,8 @@ impl AppendFloor {
     ///
     /// # Errors
     /// The disk refuses, or the order to stop comes.
-    pub(super) fn run(&mut self, time: Duration, records: usize, stop: &Stop) -> Result<Sampled, Trouble> {
-        let problem = |error| Trouble::failed("an append of the floor", error);
+    pub(super) fn run(&mut self, time: Duration, records: usize, stop: &Stop) -> Result<Sampled, BenchError> {
+        let problem = |error| BenchError::failed("an append of the floor", error);
         let bytes = self.record.repeat(records);
         let start = Instant::now();
         let mut times = Vec::new();
@@ -130,7 +130,7 @@ fn newest_record(file: &[u8]) -> Option<(u64, Vec<u8>)> {
 ///
 /// # Errors
 /// The store cannot be read, or the order to stop comes.
-pub(super) fn payload(data: &Path, config: &Config, stop: &Stop) -> Result<(u64, u64), Trouble> {
+pub(super) fn payload(data: &Path, config: &Config, stop: &Stop) -> Result<(u64, u64), BenchError> {
     use crate::config::QuickRepairSetting as Set;
     let quick_repair = match config.storage.quick_repair {
         Set::Auto => QuickRepair::Auto,
@@ -139,7 +139,7 @@ pub(super) fn payload(data: &Path, config: &Config, stop: &Stop) -> Result<(u64,
     };
     let counted = engine::payload(data, config.storage.cache_mb << 20, quick_repair, || stop.check().is_ok());
     stop.check()?;
-    counted.map_err(|error| Trouble::failed(data.display(), error))
+    counted.map_err(|error| BenchError::failed(data.display(), error))
 }
 
 #[cfg(test)]

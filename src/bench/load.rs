@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 
 use super::client::{BenchConnection, BenchResponse, BenchTarget};
 use super::figures::{Faults, Sampled};
-use super::stop::{Stop, Trouble};
+use super::stop::{BenchError, Stop};
 
 /// What an answer must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,23 +63,23 @@ pub(super) struct Driver {
 impl Driver {
     /// # Errors
     /// No thread or no file for it.
-    pub(super) fn new(stop: &Stop) -> Result<Driver, Trouble> {
+    pub(super) fn new(stop: &Stop) -> Result<Driver, BenchError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Trouble::failed("no clients can be started", error))?;
+        let runtime = runtime.map_err(|error| BenchError::failed("no clients can be started", error))?;
         Ok(Driver { runtime, stop: stop.clone() })
     }
 
     /// Runs work of clients to its end, unless the order to stop comes.
     ///
     /// # Errors
-    /// [`Trouble::Stopped`].
-    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+    /// [`BenchError::Stopped`].
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, BenchError> {
         self.stop.check()?;
         let local = LocalSet::new();
         self.runtime.block_on(local.run_until(async {
             select! {
                 done = work => Ok(done),
-                () = self.stop.ordered() => Err(Trouble::Stopped),
+                () = self.stop.ordered() => Err(BenchError::Stopped),
             }
         }))
     }
@@ -87,7 +87,7 @@ impl Driver {
     /// Asks for some time. `cpu` tells the CPU time of the server so far.
     ///
     /// # Errors
-    /// [`Trouble::Stopped`]. Wrong answers are counted as faults.
+    /// [`BenchError::Stopped`]. Wrong answers are counted as faults.
     pub(super) fn run(
         &self,
         target: &BenchTarget,
@@ -95,7 +95,7 @@ impl Driver {
         time: Duration,
         question: &Rc<Question>,
         cpu: &dyn Fn() -> Option<Duration>,
-    ) -> Result<Sampled, Trouble> {
+    ) -> Result<Sampled, BenchError> {
         let asked = Rc::new(RefCell::new(LoadResult::default()));
         let before = cpu();
         let start = Instant::now();
@@ -253,6 +253,6 @@ mod tests {
         assert_eq!((sampled.count(), sampled.faults.count), (0, 2 * u64::from(FAULTS_IN_A_ROW_MAX)));
         assert!(sampled.faults.first.unwrap().starts_with("GET /: "));
         stop.order();
-        assert_eq!(driver.run(&target, 2, PATIENCE, &question, &|| None).unwrap_err(), Trouble::Stopped);
+        assert_eq!(driver.run(&target, 2, PATIENCE, &question, &|| None).unwrap_err(), BenchError::Stopped);
     }
 }

@@ -14,8 +14,8 @@ use super::load::{Driver, Expect, Question, XorShift};
 use super::plan::BenchPlan;
 use super::question::Questions;
 use super::report::{DeviceWrites, FloorFigure, ScenarioRow};
-use super::scenario::{Asks, Floor, Measure, Scenario};
-use super::stop::{Stop, Trouble};
+use super::scenario::{Floor, Measure, RequestKind, Scenario};
+use super::stop::{BenchError, Stop};
 
 /// A scenario is cut into so many slices.
 pub(super) const SLICES: u32 = 5;
@@ -52,8 +52,8 @@ pub(super) struct Floors {
 }
 
 impl ScenarioContext<'_> {
-    pub(super) fn slices(&self, scenario: &Scenario, clients: usize, row: &mut ScenarioRow) -> Result<(), Trouble> {
-        let question = self.questions.of(scenario.asks);
+    pub(super) fn slices(&self, scenario: &Scenario, clients: usize, row: &mut ScenarioRow) -> Result<(), BenchError> {
+        let question = self.questions.of(scenario.kind);
         let slice = self.plan.time / SLICES;
         if !scenario.writes() {
             // Pages of the store come into the cache before anything counts.
@@ -71,7 +71,7 @@ impl ScenarioContext<'_> {
             all.cpu = self.settled(before)?;
         }
         row.fill(&all);
-        if let Some(floors) = self.floors.filter(|_| scenario.asks == Asks::Create) {
+        if let Some(floors) = self.floors.filter(|_| scenario.kind == RequestKind::Create) {
             match &floors.device {
                 Ok(device) => row.device = Some(self.device_writes(scenario, clients, device, row)?),
                 Err(why) => row.note = Some(format!("bytes to the device are not known: {why}")),
@@ -87,7 +87,7 @@ impl ScenarioContext<'_> {
         clients: usize,
         device: &BlockDevice,
         row: &mut ScenarioRow,
-    ) -> Result<DeviceWrites, Trouble> {
+    ) -> Result<DeviceWrites, BenchError> {
         let time = self.plan.time;
         let rest = if time < Duration::from_secs(1) { 2 * time } else { REST };
         let bytes = |from: u64, to: u64| to.saturating_sub(from) as f64;
@@ -96,7 +96,7 @@ impl ScenarioContext<'_> {
         let idle_from = device.synced()?;
         self.stop.sleep(time + rest)?;
         let from = device.synced()?;
-        let asked = self.ask(clients, time, &self.questions.of(scenario.asks))?;
+        let asked = self.ask(clients, time, &self.questions.of(scenario.kind))?;
         self.stop.sleep(rest)?;
         let to = device.synced()?;
         let appended = self.floor(scenario, clients, time / SLICES)?;
@@ -143,7 +143,7 @@ impl ScenarioContext<'_> {
         });
     }
 
-    fn floor(&self, scenario: &Scenario, clients: usize, time: Duration) -> Result<Option<Sampled>, Trouble> {
+    fn floor(&self, scenario: &Scenario, clients: usize, time: Duration) -> Result<Option<Sampled>, BenchError> {
         let Some(floors) = self.floors else { return Ok(None) };
         match scenario.floor {
             Floor::None | Floor::Pause => Ok(None),
@@ -156,7 +156,7 @@ impl ScenarioContext<'_> {
                 });
                 let sampled = self.driver.run(&floor.target, clients, time, &question, &|| floor.process.cpu())?;
                 match sampled.faults.first {
-                    Some(words) => Err(Trouble::failed("the HTTP floor", words)),
+                    Some(words) => Err(BenchError::failed("the HTTP floor", words)),
                     None => Ok(Some(sampled)),
                 }
             }
@@ -172,20 +172,20 @@ impl ScenarioContext<'_> {
     }
 
     /// A create that nobody disturbs, so that the newest record of the journal is its own.
-    fn create_one(&self) -> Result<(), Trouble> {
+    fn create_one(&self) -> Result<(), BenchError> {
         let mut request = Vec::new();
-        let create = self.questions.ask(Asks::Create, &mut XorShift::new(1), &mut request);
+        let create = self.questions.ask(RequestKind::Create, &mut XorShift::new(1), &mut request);
         let Some(expect) = create else { return Ok(()) };
         let answered = self.driver.wait(async {
             let mut connection = BenchConnection::new(&self.questions.target);
             let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
             expect.check(&answer)
         })?;
-        answered.map_err(|words| Trouble::failed("a create", words))
+        answered.map_err(|words| BenchError::failed("a create", words))
     }
 
     /// Clients ask for some time.
-    pub(super) fn ask(&self, clients: usize, time: Duration, question: &Rc<Question>) -> Result<Sampled, Trouble> {
+    pub(super) fn ask(&self, clients: usize, time: Duration, question: &Rc<Question>) -> Result<Sampled, BenchError> {
         self.driver.run(&self.questions.target, clients, time, question, &|| self.cpu())
     }
 
@@ -195,7 +195,7 @@ impl ScenarioContext<'_> {
     }
 
     /// CPU time since `before`, once what was written is indexed too.
-    pub(super) fn settled(&self, before: Option<Duration>) -> Result<Option<Duration>, Trouble> {
+    pub(super) fn settled(&self, before: Option<Duration>) -> Result<Option<Duration>, BenchError> {
         let Some(before) = before else { return Ok(None) };
         self.stop.sleep(SETTLING.min(2 * self.plan.time))?;
         Ok(self.cpu().map(|now| now.saturating_sub(before)))

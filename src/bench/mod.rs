@@ -39,5 +39,5 @@ pub use plan::{BenchPlan, Watch, parse_count, parse_scenario};
 pub use report::BenchReport;
 pub use run::run;
 pub use scenario::{SCENARIOS, Scenario};
-pub use stop::{Stop, Trouble};
+pub use stop::{BenchError, Stop};
 pub use svg::svg;

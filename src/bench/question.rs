@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::client::{BenchConnection, BenchTarget};
 use super::load::{Expect, Question, XorShift};
-use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES, SampleMoment};
-use super::scenario::{Asks, HistorySince, MIXED};
+use super::sample::{Dense, LoadSample, STRANGERS_CERTIFICATES, SampleTime};
+use super::scenario::{HistorySince, MIXED, RequestKind};
 use crate::corpus::Category;
 
 /// Entries of a page when nobody asks for another number.
@@ -50,23 +50,25 @@ impl Questions {
     }
 
     /// How many different things are asked for; none: there is nothing.
-    pub(super) fn distinct(&self, asks: Asks) -> usize {
+    pub(super) fn distinct(&self, kind: RequestKind) -> usize {
         let sample = &self.sample;
-        match asks {
-            Asks::Read | Asks::Vread | Asks::History | Asks::Restart => sample.certificates.len(),
-            Asks::Subject | Asks::AfterWrite => sample.subjects.len(),
-            Asks::EmployerPeriod => sample.employers.len(),
-            Asks::Practitioner => sample.practitioners.len(),
-            Asks::Dense { .. } | Asks::Count => sample.dense.len(),
-            Asks::TypeHistory { since: HistorySince::Ever, far, .. } => match far {
+        match kind {
+            RequestKind::Read | RequestKind::Vread | RequestKind::History | RequestKind::Restart => {
+                sample.certificates.len()
+            }
+            RequestKind::Subject | RequestKind::AfterWrite => sample.subjects.len(),
+            RequestKind::EmployerPeriod => sample.employers.len(),
+            RequestKind::Practitioner => sample.practitioners.len(),
+            RequestKind::Dense { .. } | RequestKind::Count => sample.dense.len(),
+            RequestKind::TypeHistory { since: HistorySince::Ever, far, .. } => match far {
                 true => far_pages(self.versions(), self.written.get()).count(),
                 false => usize::from(self.versions() > 0),
             },
-            Asks::TypeHistory { since, .. } => self.moments(since).len(),
-            Asks::Mixed => MIXED.iter().map(|part| self.distinct(*part)).min().unwrap_or(0),
-            Asks::Update => sample.drafts.len(),
-            Asks::Suspend => sample.completed.len().saturating_sub(self.suspended.get()),
-            Asks::Create => sample.bodies.len(),
+            RequestKind::TypeHistory { since, .. } => self.moments(since).len(),
+            RequestKind::Mixed => MIXED.iter().map(|part| self.distinct(*part)).min().unwrap_or(0),
+            RequestKind::Update => sample.drafts.len(),
+            RequestKind::Suspend => sample.completed.len().saturating_sub(self.suspended.get()),
+            RequestKind::Create => sample.bodies.len(),
         }
     }
 
@@ -82,7 +84,7 @@ impl Questions {
     }
 
     /// Moments that a scenario asks since.
-    fn moments(&self, since: HistorySince) -> &[SampleMoment] {
+    fn moments(&self, since: HistorySince) -> &[SampleTime] {
         /// Fewer than a page holds would not be a page.
         const RECENT_LEAST: usize = PAGE_ENTRIES as usize;
         let all = &self.sample.moments[..];
@@ -112,51 +114,51 @@ impl Questions {
     }
 
     /// The question of a scenario.
-    pub(super) fn of(&self, asks: Asks) -> Rc<Question> {
+    pub(super) fn of(&self, kind: RequestKind) -> Rc<Question> {
         let questions = self.clone();
-        Rc::new(move |random, out| questions.ask(asks, random, out))
+        Rc::new(move |random, out| questions.ask(kind, random, out))
     }
 
     /// Writes one request. None: there is nothing (more) to ask for.
-    pub(super) fn ask(&self, asks: Asks, random: &mut XorShift, out: &mut Vec<u8>) -> Option<Expect> {
+    pub(super) fn ask(&self, kind: RequestKind, random: &mut XorShift, out: &mut Vec<u8>) -> Option<Expect> {
         let Questions { target, sample, .. } = self;
         // Only where nobody else writes, all that is found is known.
         let total = |hits: u64| if sample.shared { Expect::OK } else { Expect::total(hits) };
-        Some(match asks {
-            Asks::Read | Asks::Restart => {
+        Some(match kind {
+            RequestKind::Read | RequestKind::Restart => {
                 let known = random.pick(&sample.certificates)?;
                 target.get(out, format_args!("/Composition/{}", known.id));
                 Expect::OK
             }
-            Asks::Vread => {
+            RequestKind::Vread => {
                 let known = random.pick(&sample.certificates)?;
                 let version = 1 + random.below(known.versions as usize);
                 target.get(out, format_args!("/Composition/{}/_history/{version}", known.id));
                 Expect::OK
             }
-            Asks::History => {
+            RequestKind::History => {
                 let known = random.pick(&sample.certificates)?;
                 target.get(out, format_args!("/Composition/{}/_history", known.id));
                 total(known.versions.into())
             }
-            Asks::Subject | Asks::AfterWrite => {
+            RequestKind::Subject | RequestKind::AfterWrite => {
                 let subject = random.pick(&sample.subjects)?;
                 target.get(out, format_args!("/Composition?subject=Patient/{}", subject.number));
                 Expect::total(subject.hits.get())
             }
-            Asks::EmployerPeriod => {
+            RequestKind::EmployerPeriod => {
                 let employer = random.pick(&sample.employers)?;
                 let (code, day) = (employer.code, employer.day);
                 target.get(out, format_args!("/Composition?section-code-text=employer${code}&period={day}"));
                 total(employer.hits)
             }
-            Asks::Practitioner => {
+            RequestKind::Practitioner => {
                 let practitioner = random.pick(&sample.practitioners)?;
                 let name = "author:PractitionerRole.practitioner";
                 target.get(out, format_args!("/Composition?{name}=Practitioner/{}", practitioner.code));
                 total(practitioner.hits)
             }
-            Asks::Dense { page, by_date } => {
+            RequestKind::Dense { page, by_date } => {
                 let dense = random.pick(&sample.dense)?;
                 let (search, sort) = (search(dense), if by_date { "&_sort=-date" } else { "" });
                 match self.page(page) {
@@ -165,12 +167,12 @@ impl Questions {
                 }
                 Expect::total(dense.hits)
             }
-            Asks::Count => {
+            RequestKind::Count => {
                 let dense = random.pick(&sample.dense)?;
                 target.get(out, format_args!("{}&_count=0", search(dense)));
                 Expect::total(dense.hits)
             }
-            Asks::TypeHistory { since, far, .. } => {
+            RequestKind::TypeHistory { since, far, .. } => {
                 let moment = random.pick(self.moments(since));
                 let (since, hits) = match moment {
                     Some(moment) => (
@@ -184,20 +186,20 @@ impl Questions {
                 target.get(out, format_args!("/Composition/_history?_page={page}{since}"));
                 total(hits)
             }
-            Asks::Mixed => return self.mixed(random, out),
-            Asks::Update => {
+            RequestKind::Mixed => return self.mixed(random, out),
+            RequestKind::Update => {
                 self.written.set(self.written.get() + 1);
                 let draft = random.pick(&sample.drafts)?;
                 target.send(out, "PUT", format_args!("/Composition/{}", draft.id), &[&draft.body]);
                 Expect::OK
             }
-            Asks::Suspend => {
+            RequestKind::Suspend => {
                 let id = sample.completed.get(self.suspended.replace(self.suspended.get() + 1))?;
                 self.written.set(self.written.get() + 1);
                 target.send(out, "POST", format_args!("/Composition/{id}/$suspend"), &[REASON]);
                 Expect::OK
             }
-            Asks::Create => {
+            RequestKind::Create => {
                 self.create(None, out)?;
                 Expect::CREATED
             }
@@ -206,19 +208,19 @@ impl Questions {
 
     /// Of a hundred requests: 50 reads, 15 searches by subject, 10 by practitioner, 5 dense first pages; 10 creates, 10 updates.
     fn mixed(&self, random: &mut XorShift, out: &mut Vec<u8>) -> Option<Expect> {
-        let asks = match random.below(100) {
-            0..50 => Asks::Read,
-            50..65 => Asks::Subject,
-            65..75 => Asks::Practitioner,
+        let kind = match random.below(100) {
+            0..50 => RequestKind::Read,
+            50..65 => RequestKind::Subject,
+            65..75 => RequestKind::Practitioner,
             75..80 => {
                 // Meanwhile certificates are created, so the total moves.
-                self.ask(Asks::Dense { page: 1, by_date: false }, random, out)?;
+                self.ask(RequestKind::Dense { page: 1, by_date: false }, random, out)?;
                 return Some(Expect::OK);
             }
-            80..90 => Asks::Create,
-            _ => Asks::Update,
+            80..90 => RequestKind::Create,
+            _ => RequestKind::Update,
         };
-        self.ask(asks, random, out)
+        self.ask(kind, random, out)
     }
 
     /// A create, for a patient or for the stranger whose turn it is.

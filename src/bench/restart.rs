@@ -14,8 +14,8 @@ use super::figures::median;
 use super::load::{Driver, Expect, XorShift};
 use super::question::Questions;
 use super::report::{Restart, ms};
-use super::scenario::Asks;
-use super::stop::{Stop, Trouble};
+use super::scenario::RequestKind;
+use super::stop::{BenchError, Stop};
 
 /// Starts of which the middle one counts.
 const STARTS: usize = 5;
@@ -35,16 +35,21 @@ fn start(
     data: &Path,
     driver: &Driver,
     questions: &Questions,
-) -> Result<(ServerProcess, StartFigures), Trouble> {
+) -> Result<(ServerProcess, StartFigures), BenchError> {
     let begun = Instant::now();
     let server = launcher.serve(data)?;
     let questions = questions.moved(&server.target);
-    let read = first_answer(driver, &questions, Asks::Read, begun)?;
-    let search = first_answer(driver, &questions, Asks::Subject, begun)?;
+    let read = first_answer(driver, &questions, RequestKind::Read, begun)?;
+    let search = first_answer(driver, &questions, RequestKind::Subject, begun)?;
     Ok((server, StartFigures { read, search }))
 }
 
-fn first_answer(driver: &Driver, questions: &Questions, asks: Asks, begun: Instant) -> Result<Duration, Trouble> {
+fn first_answer(
+    driver: &Driver,
+    questions: &Questions,
+    kind: RequestKind,
+    begun: Instant,
+) -> Result<Duration, BenchError> {
     /// A search waits for the index at most so long.
     const PATIENCE: Duration = Duration::from_secs(600);
     driver.wait(async {
@@ -53,14 +58,14 @@ fn first_answer(driver: &Driver, questions: &Questions, asks: Asks, begun: Insta
         let mut request = Vec::new();
         loop {
             request.clear();
-            if questions.ask(asks, &mut random, &mut request).is_none() {
+            if questions.ask(kind, &mut random, &mut request).is_none() {
                 return Ok(begun.elapsed());
             }
             match connection.send(&request).await {
                 Ok(answer) if answer.status == 200 => return Ok(begun.elapsed()),
-                Ok(answer) if answer.status != 503 => return Err(Trouble::Failed(answer.words())),
+                Ok(answer) if answer.status != 503 => return Err(BenchError::Failed(answer.words())),
                 _ if begun.elapsed() > PATIENCE => {
-                    return Err(Trouble::Failed("the server does not answer after its start".into()));
+                    return Err(BenchError::Failed("the server does not answer after its start".into()));
                 }
                 _ => tokio::time::sleep(Duration::from_millis(1)).await,
             }
@@ -78,7 +83,7 @@ pub(super) fn clean(
     driver: &Driver,
     questions: &Questions,
     several: bool,
-) -> Result<(ServerProcess, Restart), Trouble> {
+) -> Result<(ServerProcess, Restart), BenchError> {
     let (mut reads, mut searches) = (Vec::new(), Vec::new());
     for _ in 1..if several { STARTS } else { 1 } {
         let (server, started) = start(launcher, data, driver, questions)?;
@@ -113,7 +118,7 @@ pub(super) fn killed(
     mut server: ServerProcess,
     restart: &mut Restart,
     load: Duration,
-) -> Result<ServerProcess, Trouble> {
+) -> Result<ServerProcess, BenchError> {
     let acknowledged = Rc::new(RefCell::new(Vec::new()));
     let refused = Rc::new(Cell::new(0_u64));
     let under = questions.moved(&server.target);
@@ -146,7 +151,7 @@ pub(super) fn killed(
         }
     })?;
     if refused.get() > 0 {
-        return Err(Trouble::Failed(format!("{} creates were refused before the kill", refused.get())));
+        return Err(BenchError::Failed(format!("{} creates were refused before the kill", refused.get())));
     }
     let (server, started) = start(launcher, data, driver, questions)?;
     (restart.killed_read_ms, restart.killed_search_ms) = (ms(started.read), ms(started.search));

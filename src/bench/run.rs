@@ -18,17 +18,17 @@ use super::question::Questions;
 use super::report::{BenchReport, ScenarioRow, Size, count};
 use super::restart::{self, MemoryWatch};
 use super::sample::everybody;
-use super::scenario::{Asks, Floor, Scenario};
+use super::scenario::{Floor, RequestKind, Scenario};
 use super::scratch::Scratch;
-use super::stop::{Stop, Trouble};
+use super::stop::{BenchError, Stop};
 use super::terminal;
 use crate::config::Config;
 
 /// Carries out a plan with the settings that its own ones lead to. The scratch folder is gone afterwards, however it ends; the report
 /// holds the sizes that were measured before a failure.
 ///
-/// The result is [`Trouble::Plan`] when nothing was begun and [`Trouble::Stopped`] by order.
-pub fn run(plan: &BenchPlan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (BenchReport, Result<(), Trouble>) {
+/// The result is [`BenchError::Plan`] when nothing was begun and [`BenchError::Stopped`] by order.
+pub fn run(plan: &BenchPlan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (BenchReport, Result<(), BenchError>) {
     let mut report = report(plan);
     let ended = match &plan.against {
         Some((_, target)) => Driver::new(stop)
@@ -45,7 +45,7 @@ fn sizes(
     stop: &Stop,
     watch: &dyn Watch,
     report: &mut BenchReport,
-) -> Result<(), Trouble> {
+) -> Result<(), BenchError> {
     let scratch = Scratch::take(&plan.data, plan.keep)?;
     report.machine = BenchMachine::here(scratch.path());
     watch.line(&report.machine.line());
@@ -86,7 +86,7 @@ struct Sizing<'s> {
 }
 
 impl Sizing<'_> {
-    fn run(&self, certificates: u64) -> Result<Size, Trouble> {
+    fn run(&self, certificates: u64) -> Result<Size, BenchError> {
         fill::check_room(self.scratch.path(), certificates)?;
         let folder = self.scratch.folder(&count(certificates))?;
         let data = folder.join("data");
@@ -111,7 +111,7 @@ impl Sizing<'_> {
         self.watch.phase(&format!("{told}: starts"), None);
         let nowhere = super::client::BenchTarget::parse("http://127.0.0.1:9").expect("an address in numbers is one");
         let questions = Questions::new(nowhere, Rc::new(filled.sample));
-        let restarts = self.plan.scenarios.iter().any(|scenario| scenario.asks == Asks::Restart);
+        let restarts = self.plan.scenarios.iter().any(|scenario| scenario.kind == RequestKind::Restart);
         let (server, mut figures) = restart::clean(&launcher, &data, self.driver, &questions, restarts)?;
         let questions = questions.moved(&server.target);
         let memory = MemoryWatch::over(server.process.id(), self.stop);
@@ -158,7 +158,7 @@ impl Sizing<'_> {
         Ok(size)
     }
 
-    fn http_floor(&self, launcher: &Launcher, data: &Path) -> Result<Option<ServerProcess>, Trouble> {
+    fn http_floor(&self, launcher: &Launcher, data: &Path) -> Result<Option<ServerProcess>, BenchError> {
         let wanted = self.plan.scenarios.iter().any(|scenario| scenario.floor == Floor::Http);
         wanted.then(|| launcher.floor(data)).transpose()
     }
@@ -170,9 +170,10 @@ fn rows(
     told: &str,
     wanted: impl Fn(&Scenario) -> bool,
     watch: &dyn Watch,
-) -> Result<Vec<ScenarioRow>, Trouble> {
+) -> Result<Vec<ScenarioRow>, BenchError> {
     watch.line(&terminal::head());
-    let scenarios = bench.plan.scenarios.iter().filter(|scenario| scenario.asks != Asks::Restart && wanted(scenario));
+    let scenarios =
+        bench.plan.scenarios.iter().filter(|scenario| scenario.kind != RequestKind::Restart && wanted(scenario));
     let scenarios: Vec<_> = scenarios.collect();
     let mut rows = Vec::new();
     for (at, scenario) in scenarios.iter().enumerate() {

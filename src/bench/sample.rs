@@ -54,7 +54,7 @@ pub(super) struct LoadSample {
     /// Of all versions.
     pub versions: u64,
     /// Moments at which versions were made, from the first to the last.
-    pub moments: Vec<SampleMoment>,
+    pub moments: Vec<SampleTime>,
     pub bodies: Vec<CreateBody>,
     /// Patients whom nobody asks for, known to the registry.
     pub strangers: Range<u64>,
@@ -99,7 +99,7 @@ pub(super) struct Practitioner {
 
 /// The moment at which a version was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SampleMoment {
+pub(super) struct SampleTime {
     /// Since 1970 UTC.
     pub milliseconds: i64,
     /// Versions of the data set made then or later.
@@ -261,7 +261,7 @@ impl Collector {
         sample.versions = self.versions;
         let moments = self.moments.into_iter();
         sample.moments =
-            moments.map(|(milliseconds, before)| SampleMoment { milliseconds, hits: self.versions - before }).collect();
+            moments.map(|(milliseconds, before)| SampleTime { milliseconds, hits: self.versions - before }).collect();
         sample.strangers = self.strangers;
         let body = |number| CreateBody::new(&renaming.applied(crate::corpus::certificate(seed + 1, number)));
         sample.bodies = (1..=BODIES).map(body).collect();

@@ -6,7 +6,7 @@ pub struct Scenario {
     /// As `--only` takes it.
     pub name: &'static str,
     pub title: &'static str,
-    pub asks: Asks,
+    pub kind: RequestKind,
     pub clients: ClientCount,
     /// What is compared with the floor and with the smallest size.
     pub measure: Measure,
@@ -18,7 +18,7 @@ pub struct Scenario {
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
+pub enum RequestKind {
     Read,
     Vread,
     History,
@@ -110,17 +110,17 @@ pub(super) const ANY: f64 = f64::INFINITY;
 /// The design calls it flat. Larger stores miss caches more often, so even a read costs some more there.
 const FLAT: f64 = 1.4;
 
-use Asks::{
-    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend,
-    TypeHistory, Update, Vread,
-};
 use ClientCount::{Many, One, Some};
 use HistorySince::{Ever, Middle, Recent};
 use Measure::{Cpu, P50, Rate};
 use PerformanceGoal::{AtMost, CpuUs};
+use RequestKind::{
+    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend,
+    TypeHistory, Update, Vread,
+};
 
-/// What [`Asks::Mixed`] is made of.
-pub(super) const MIXED: [Asks; 6] = [Read, Subject, Practitioner, dense(1), Create, Update];
+/// What [`RequestKind::Mixed`] is made of.
+pub(super) const MIXED: [RequestKind; 6] = [Read, Subject, Practitioner, dense(1), Create, Update];
 
 /// All scenarios, in the order they are run: what changes nothing comes first, what adds most comes later, and last what cannot be undone.
 #[rustfmt::skip]
@@ -160,28 +160,28 @@ pub const SCENARIOS: &[Scenario] = &[
 const fn row(
     name: &'static str,
     title: &'static str,
-    asks: Asks,
+    kind: RequestKind,
     clients: ClientCount,
     measure: Measure,
     floor: Floor,
     goal: PerformanceGoal,
 ) -> Scenario {
-    Scenario { name, title, asks, clients, measure, floor, goal, growth: ANY }
+    Scenario { name, title, kind, clients, measure, floor, goal, growth: ANY }
 }
 
-const fn dense(page: u64) -> Asks {
+const fn dense(page: u64) -> RequestKind {
     Dense { page, by_date: false }
 }
 
-const fn by_date(page: u64) -> Asks {
+const fn by_date(page: u64) -> RequestKind {
     Dense { page, by_date: true }
 }
 
-const fn ordered(since: HistorySince, far: bool) -> Asks {
+const fn ordered(since: HistorySince, far: bool) -> RequestKind {
     TypeHistory { since, far, unordered: false }
 }
 
-const fn unordered(since: HistorySince, far: bool) -> Asks {
+const fn unordered(since: HistorySince, far: bool) -> RequestKind {
     TypeHistory { since, far, unordered: true }
 }
 
@@ -206,12 +206,12 @@ impl Scenario {
 
     /// Its requests change the store, so the server still works on them when the last was answered.
     pub fn writes(&self) -> bool {
-        matches!(self.asks, Mixed | AfterWrite | Update | Suspend | Create)
+        matches!(self.kind, Mixed | AfterWrite | Update | Suspend | Create)
     }
 
     /// It is run after an import out of order, which cannot be undone.
     pub fn is_unordered(&self) -> bool {
-        matches!(self.asks, TypeHistory { unordered: true, .. })
+        matches!(self.kind, TypeHistory { unordered: true, .. })
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
         let first_write = SCENARIOS.iter().position(Scenario::writes).unwrap();
         let first_unordered = SCENARIOS.iter().position(Scenario::is_unordered).unwrap();
         let writing = &SCENARIOS[first_write..first_unordered];
-        assert!(writing.iter().all(|scenario| scenario.writes() || scenario.asks == Restart));
+        assert!(writing.iter().all(|scenario| scenario.writes() || scenario.kind == Restart));
         assert!(SCENARIOS[first_unordered..].iter().all(Scenario::is_unordered));
     }
 }

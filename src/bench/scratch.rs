@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::stop::Trouble;
+use super::stop::BenchError;
 
 /// Removes what it holds when it is dropped, and itself where it was made here.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ impl Scratch {
     ///
     /// # Errors
     /// It holds something, is no folder, or cannot be made.
-    pub(super) fn take(path: &Path, keep: bool) -> Result<Scratch, Trouble> {
+    pub(super) fn take(path: &Path, keep: bool) -> Result<Scratch, BenchError> {
         let shown = path.display();
-        let problem = |error: io::Error| Trouble::Plan(format!("{shown}: {error}"));
+        let problem = |error: io::Error| BenchError::Plan(format!("{shown}: {error}"));
         let made = match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
             Ok(true) => {
-                return Err(Trouble::Plan(format!(
+                return Err(BenchError::Plan(format!(
                     "{shown} holds something already and is left as it is; a bench fills an empty folder and removes what it made. Name \
                      another one with --data, or remove it if a bench that was killed left it"
                 )));
@@ -49,9 +49,9 @@ impl Scratch {
     ///
     /// # Errors
     /// The file system refuses.
-    pub(super) fn folder(&self, name: &str) -> Result<PathBuf, Trouble> {
+    pub(super) fn folder(&self, name: &str) -> Result<PathBuf, BenchError> {
         let path = self.path.join(name);
-        fs::create_dir(&path).map_err(|error| Trouble::failed(path.display(), error))?;
+        fs::create_dir(&path).map_err(|error| BenchError::failed(path.display(), error))?;
         Ok(path)
     }
 
@@ -119,10 +119,10 @@ mod tests {
     fn a_folder_that_holds_something_is_refused_and_left_as_it_is() {
         let outer = tempfile::tempdir().unwrap();
         fs::write(outer.path().join("mine"), "text").unwrap();
-        let Err(Trouble::Plan(words)) = Scratch::take(outer.path(), false) else { panic!("it was taken") };
+        let Err(BenchError::Plan(words)) = Scratch::take(outer.path(), false) else { panic!("it was taken") };
         assert!(words.contains("holds something already"), "{words}");
         assert_eq!(fs::read_to_string(outer.path().join("mine")).unwrap(), "text");
-        assert!(matches!(Scratch::take(&outer.path().join("mine"), false), Err(Trouble::Plan(_))));
+        assert!(matches!(Scratch::take(&outer.path().join("mine"), false), Err(BenchError::Plan(_))));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Why a bench has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum BenchError {
     /// The plan cannot be carried out as it is; nothing was begun.
     Plan(String),
     /// Somebody ordered it to stop.
@@ -16,10 +16,10 @@ pub enum Trouble {
     Failed(String),
 }
 
-impl Trouble {
+impl BenchError {
     /// Says what was being done.
-    pub fn failed(what: impl fmt::Display, error: impl fmt::Display) -> Trouble {
-        Trouble::Failed(format!("{what}: {error}"))
+    pub fn failed(what: impl fmt::Display, error: impl fmt::Display) -> BenchError {
+        BenchError::Failed(format!("{what}: {error}"))
     }
 }
 
@@ -36,13 +36,13 @@ impl Stop {
     }
 
     /// # Errors
-    /// [`Trouble::Stopped`] once the order was given.
-    pub fn check(&self) -> Result<(), Trouble> {
-        if self.0.load(Ordering::Acquire) { Err(Trouble::Stopped) } else { Ok(()) }
+    /// [`BenchError::Stopped`] once the order was given.
+    pub fn check(&self) -> Result<(), BenchError> {
+        if self.0.load(Ordering::Acquire) { Err(BenchError::Stopped) } else { Ok(()) }
     }
 
     /// Sleeps, unless the order comes.
-    pub fn sleep(&self, time: Duration) -> Result<(), Trouble> {
+    pub fn sleep(&self, time: Duration) -> Result<(), BenchError> {
         let start = std::time::Instant::now();
         loop {
             self.check()?;

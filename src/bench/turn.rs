@@ -3,31 +3,31 @@
 use super::after_write;
 use super::measure::ScenarioContext;
 use super::report::ScenarioRow;
-use super::scenario::{Asks, Scenario};
-use super::stop::Trouble;
+use super::scenario::{RequestKind, Scenario};
+use super::stop::BenchError;
 
 impl ScenarioContext<'_> {
     /// Measures one scenario.
     ///
     /// # Errors
     /// The floor fails, or the order to stop comes. Wrong answers stand in the row.
-    pub(super) fn run(&self, scenario: &Scenario) -> Result<ScenarioRow, Trouble> {
+    pub(super) fn run(&self, scenario: &Scenario) -> Result<ScenarioRow, BenchError> {
         let clients = scenario.clients(self.plan.clients);
         let mut row = ScenarioRow::new(scenario, clients);
-        row.distinct = self.questions.distinct(scenario.asks) as u64;
+        row.distinct = self.questions.distinct(scenario.kind) as u64;
         if row.distinct == 0 {
             row.not_offered = Some("not enough certificates".to_owned());
             return Ok(row);
         }
-        if let Asks::Dense { page, .. } = scenario.asks {
+        if let RequestKind::Dense { page, .. } = scenario.kind {
             let asked = self.questions.page(page);
             row.page = Some(asked);
             if asked < page {
                 row.note = Some(format!("page {asked}, the last there is"));
             }
         }
-        match scenario.asks {
-            Asks::AfterWrite => after_write::run(self, scenario, &mut row)?,
+        match scenario.kind {
+            RequestKind::AfterWrite => after_write::run(self, scenario, &mut row)?,
             _ => self.slices(scenario, clients, &mut row)?,
         }
         // Goals are ours.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, AuditedEntity, EventFilter, EventOrder};
-use crate::interaction::{PatientsOf, names_of_person};
+use crate::interaction::{CertificatePatients, names_of_person};
 use certificate::{Id, Names};
 use engine::Engine;
 use fhir::date_time;
@@ -43,7 +43,7 @@ pub fn export_audit(
     let end = |time: Option<i64>, open: &str| time.map_or_else(|| open.to_owned(), date_time::instant);
     told.note = Some(format!("from {} to {}", end(asked.since, "the beginning"), end(asked.until, "the end")));
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
-    let mut patients = PatientsOf::new(engine);
+    let mut patients = CertificatePatients::new(engine);
     let mut count = 0;
     let order = if asked.newest_first { EventOrder::NewestFirst } else { EventOrder::OldestFirst };
     let search = log.search(&wanted, order).map_err(|error| error.to_string())?;

@@ -3,8 +3,8 @@
 //! A line is an entry of a FHIR history Bundle: `{"fullUrl":"Composition/17","resource":{…},"request":{…},"response":{…}}`. A deletion
 //! has no resource. Import also takes bare Compositions: with `id` and `meta.versionId` they keep them, without they are created.
 
-mod account;
 mod audit;
+mod audit_record;
 mod chunk;
 mod clock;
 pub mod entry;
@@ -19,8 +19,8 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
-pub use account::{note, write_down, write_token_down};
 pub use audit::{AuditAsked, export_audit};
+pub use audit_record::{note, write_down, write_token_down};
 pub use clock::clock;
 pub use export::export;
 pub use heads::{KnownHead, NewestHeads, hash_of_change, heads, heads_of_server};

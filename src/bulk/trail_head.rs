@@ -1,4 +1,4 @@
-//! The head of the audit trail, kept in the store: a trail that is shorter than it was is told by it. Contract 7.8.
+//! The head of the audit trail, kept in the store: it shows a trail that is shorter than it was. Contract 7.8.
 
 use super::import::refused_words;
 use super::write_down;

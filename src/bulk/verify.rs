@@ -3,7 +3,7 @@
 use super::heads::{KnownHead, problems_of};
 use crate::audit::{self, ChainHead};
 use certificate::{Names, Seq};
-use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyReport, Verifying};
+use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyProgress, VerifyReport};
 
 /// Changes whose events a crash can keep out of the trail: those of the last moments.
 const LOST_MAX: u64 = 1_000;
@@ -17,7 +17,7 @@ pub fn beside_store(engine: &Engine, trail: &audit::TrailVerifyReport) -> Result
     let known = trail.last_change;
     if known > engine.seq() {
         return Err(format!(
-            "the trail tells of change {known}, and the store ends with {}: it was set back, and by no restore",
+            "the trail reports change {known}, and the store ends with {}: it was set back, and by no restore",
             engine.seq()
         ));
     }
@@ -75,9 +75,9 @@ pub fn verify(
     trail: impl FnOnce(&[ChainHead]) -> Result<Option<audit::TrailVerifyReport>, String>,
     (is_at_rest, heads): (bool, &[KnownHead]),
     names: &Names,
-    report: &mut dyn FnMut(&Verifying),
+    report: &mut dyn FnMut(&VerifyProgress),
 ) -> Result<VerifyReport, String> {
-    report(&Verifying { part: "audit", at: 0, of: 1 });
+    report(&VerifyProgress { part: "audit", at: 0, of: 1 });
     let (mut of_trail, mut of_logs) = (Vec::new(), Vec::new());
     for head in heads {
         match *head {

@@ -13,7 +13,7 @@ use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
 use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::{changes, subjects};
-use crate::socket::{self, AuditTold, CommandRequest};
+use crate::socket::{self, AuditResult, CommandRequest};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
 use fhir::date_time;
@@ -288,7 +288,7 @@ fn at_rest(head: Option<ChainHead>, config: &Config) -> Result<(String, bool), S
             Err(problem) => (problem + "\n", false),
         },
         Err(problem) if problem.contains(DAMAGED) => {
-            // Only the store, or a head kept elsewhere, tells of a trail whose end was cut off.
+            // Only the store, or a head kept elsewhere, reports a trail whose end was cut off.
             let end = if head.is_some() {
                 ""
             } else {
@@ -352,8 +352,8 @@ fn told(
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(String, bool), String> {
     match server.until_end("{\"resourceType\"", each)? {
-        AuditTold::Done { report, is_whole } => Ok((report, is_whole)),
-        AuditTold::Failed { problem } => Err(problem),
+        AuditResult::Done { report, is_whole } => Ok((report, is_whole)),
+        AuditResult::Failed { problem } => Err(problem),
     }
 }
 

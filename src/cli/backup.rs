@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
-use super::{Common, Failure, counted, note, open, room, say};
+use super::{Common, Failure, counted, disk_space, note, open, say};
 use crate::backup::{
     self, Archive, ArchiveKeys, ArchiveProgress, ArchiveTarget, Base, Digest, Sealing, TakeOptions, Unfinished,
     WrittenArchive,
@@ -52,7 +52,7 @@ impl BackupArguments {
         }
         if is_within(&to, data) {
             return Err(Failure::Usage(format!(
-                "{}: an archive must not lie in the data folder ({}): what takes the one away takes the other; name a place elsewhere, best on \
+                "{}: an archive must not lie in the data folder ({}): one disk failure would lose both; name a place elsewhere, best on \
                  another disk",
                 to.display(),
                 data.display()
@@ -103,7 +103,7 @@ fn take(
     let recipients = sealing.as_ref().map(Sealing::recipients);
     let (ArchiveTarget::Folder(place) | ArchiveTarget::File(place)) = &target;
     let place = place.clone();
-    let of_archive = |problem| room::named(problem, &place, || room::of_backup(config));
+    let of_archive = |problem| disk_space::named(problem, &place, || disk_space::of_backup(config));
     let mut archive = Unfinished::begin(target, sealing).map_err(of_archive)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: ArchiveProgress| {
@@ -115,7 +115,7 @@ fn take(
     match done {
         Ok(()) => archive.finish().map_err(of_archive),
         Err(problem) if archive.has_failed() => Err(of_archive(problem)),
-        Err(problem) => Err(room::named(problem, &config.storage.data, room::of_trail)),
+        Err(problem) => Err(disk_space::named(problem, &config.storage.data, disk_space::of_trail)),
     }
 }
 

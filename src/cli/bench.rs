@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
-use crate::bench::{self, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Trouble, Watch};
+use crate::bench::{self, BenchError, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Watch};
 use crate::config::Config;
 use crate::corpus::Renaming;
 use base::owner;
@@ -96,10 +96,10 @@ impl BenchArguments {
         let bar = BenchProgressBar::new();
         let (report, ended) = bench::run(&plan, &config, &stop, &bar);
         bar.finish();
-        if plan.keep && plan.against.is_none() && !matches!(ended, Err(Trouble::Plan(_))) {
+        if plan.keep && plan.against.is_none() && !matches!(ended, Err(BenchError::Plan(_))) {
             drop(writeln!(io::stdout(), "\nkept: {}", plan.data.display()));
         }
-        if !report.sizes.is_empty() && ended != Err(Trouble::Stopped) {
+        if !report.sizes.is_empty() && ended != Err(BenchError::Stopped) {
             let beside = before.map(|before| bench::compare(&before, &report));
             if let Some(beside) = &beside {
                 drop(writeln!(io::stdout(), "\n{beside}"));
@@ -109,9 +109,9 @@ impl BenchArguments {
         }
         let failures = report.failures();
         match ended {
-            Err(Trouble::Plan(words)) => Err(Failure::Usage(words)),
-            Err(Trouble::Stopped) => Err(Failure::Failed(stopped)),
-            Err(Trouble::Failed(words)) => Err(Failure::Failed(words)),
+            Err(BenchError::Plan(words)) => Err(Failure::Usage(words)),
+            Err(BenchError::Stopped) => Err(Failure::Failed(stopped)),
+            Err(BenchError::Failed(words)) => Err(Failure::Failed(words)),
             Ok(()) if failures.is_empty() => Ok(()),
             Ok(()) => Err(Failure::Failed(failures.join("\n       "))),
         }
@@ -128,8 +128,8 @@ impl BenchArguments {
             }
             Some(url) => match BenchTarget::parse(&url) {
                 Ok(target) => Some((url, target)),
-                Err(Trouble::Plan(words) | Trouble::Failed(words)) => return Err(Failure::Usage(words)),
-                Err(Trouble::Stopped) => return Err(Failure::Failed("stopped".to_owned())),
+                Err(BenchError::Plan(words) | BenchError::Failed(words)) => return Err(Failure::Usage(words)),
+                Err(BenchError::Stopped) => return Err(Failure::Failed("stopped".to_owned())),
             },
             None => None,
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::said::note;
+use super::messages::note;
 use crate::config::{Config, ConfigError, SettingsFile};
 use crate::registry::fault::FaultRules;
 

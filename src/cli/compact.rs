@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::Args;
 
-use super::{Common, Failure, open, room, say};
+use super::{Common, Failure, disk_space, open, say};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::socket::CommandRequest;
@@ -26,7 +26,7 @@ impl CompactArguments {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let Compacted { store, index } = compact(&config).map_err(|problem| {
-            Failure::Failed(room::named(problem, &config.storage.data, || room::of_compact(&config)))
+            Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_compact(&config)))
         })?;
         say(&format!(
             "store.redb: {} bytes before, {} after\nindex: {} bytes before, {} after\n",

@@ -9,7 +9,7 @@ use std::thread;
 use clap::Args;
 
 use super::progress::ProgressBarLine;
-use super::{Common, Failure, note, room};
+use super::{Common, Failure, disk_space, note};
 use crate::audit::{self, AuditAction};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions};
 use crate::config::Config;
@@ -41,7 +41,7 @@ impl ImportArguments {
         super::open::for_owner_only();
         let BulkProgress { lines, stored, identical, bad, .. } =
             import(&file, stop_at_bad, &config).map_err(|problem| {
-                Failure::Failed(room::named(problem, &config.storage.data, || room::of_import(&file)))
+                Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_import(&file)))
             })?;
         note(format_args!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken"));
         if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Open files kept for store, index and sockets beside connections. A segment of the index has up to eight; there are some twenty.
 /// Connections that are only refused take `REFUSALS_MAX` of them, those of the management listener `MANAGEMENT_CONNECTIONS_MAX`,

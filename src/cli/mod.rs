@@ -8,16 +8,18 @@ mod catalogue;
 mod clock;
 mod common;
 mod compact;
+mod crash_message;
+mod disk_space;
 mod export;
 mod failure;
 mod generate;
 mod health;
 mod import;
 mod internal_error;
-mod last_word;
 pub mod limits;
 mod log;
 mod log_level;
+mod messages;
 mod open;
 mod open_files;
 mod output;
@@ -25,8 +27,6 @@ mod patients;
 mod progress;
 mod reindex;
 mod restore;
-mod room;
-mod said;
 mod salvage;
 mod serve;
 mod stats;
@@ -44,7 +44,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use common::{Common, settings};
 pub use failure::{Failure, leave};
-use said::{counted, note, say, written};
+use messages::{counted, note, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
 

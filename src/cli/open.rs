@@ -183,7 +183,7 @@ pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
 pub(super) fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_store(config)?;
-    let looked = Engine::look(options(config, engine::system_clock(), Metrics::new()));
+    let looked = Engine::open_read_only(options(config, engine::system_clock(), Metrics::new()));
     looked.map_err(|error| unopened(folder, &error))
 }
 
@@ -250,7 +250,7 @@ pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: AuditAction
     bulk::write_down(&log, action, command, None, None)
 }
 
-/// Whether nothing can be written into the folder, so that the audit trail does not tell of a command; says so.
+/// Whether nothing can be written into the folder, so that the audit trail does not record a command; says so.
 pub(super) fn untold(config: &Config, command: &str) -> bool {
     let folder = &config.storage.data;
     let Some(why) = hindrance(folder) else { return false };
@@ -535,7 +535,7 @@ pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<AuditT
 /// A command may take hours, and its folder may be moved away meanwhile: what happened in it is told in no other folder's trail.
 fn expect_folder(config: &Config, engine: &Engine) -> Result<(), String> {
     engine.expect_folder().map_err(|error| {
-        format!("{}: the audit trail cannot tell of this command: {error}", config.storage.data.display())
+        format!("{}: the audit trail cannot record this command: {error}", config.storage.data.display())
     })
 }
 
@@ -546,7 +546,7 @@ fn tell_migration(engine: &Engine, log: &AuditTrail) -> Result<(), String> {
 }
 
 /// What retention keeps, by a clock that the engine believes. The trail does not keep the engine open.
-fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
+fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::RetentionLimit {
     let (days, engine) = (i64::from(config.audit.retention_days), Arc::downgrade(engine));
     Arc::new(move || {
         let state = engine.upgrade().filter(|_| days > 0)?.clock();

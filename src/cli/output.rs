@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, room};
+use super::{Failure, disk_space};
 use base::{owner, regular_file};
 use engine::STORE_FILE;
 
@@ -245,7 +245,7 @@ impl OpenOutput {
     fn with_room(&self, problem: String) -> String {
         match &self.file {
             None => problem,
-            Some(path) => room::named(problem, path, || match &self.replaced {
+            Some(path) => disk_space::named(problem, path, || match &self.replaced {
                 Some(_) => "the old content is kept".to_owned(),
                 None => format!("{} holds what was written so far: add --force to replace it", self.name),
             }),

@@ -9,7 +9,7 @@ use super::import::{open, through_server};
 use super::log::harmless;
 use super::output::{OpenOutput, OutputArguments};
 use super::progress::ProgressBarLine;
-use super::{Common, Failure, note, room};
+use super::{Common, Failure, disk_space, note};
 use crate::audit::{self, AuditAction};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, BulkProgress, ImportOptions, ListedPatient};
@@ -81,8 +81,9 @@ impl PatientsImportArguments {
                 _ => Failure::Failed(format!("{}: {problem}", file.display())),
             };
             let (lines_of_file, bytes) = open(file).map_err(Failure::Failed)?;
-            let done = import(lines_of_file, bytes, stop_at_bad, &config)
-                .map_err(|problem| of_file(room::named(problem, &config.storage.data, || room::of_import(file))))?;
+            let done = import(lines_of_file, bytes, stop_at_bad, &config).map_err(|problem| {
+                of_file(disk_space::named(problem, &config.storage.data, || disk_space::of_import(file)))
+            })?;
             let of_file = if files.len() > 1 { format!("{}: ", file.display()) } else { String::new() };
             summary(&of_file, done);
             lines += done.lines;

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::progress::Steps;
-use super::{Common, Failure, note, open, room};
+use super::{Common, Failure, disk_space, note, open};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::socket::{self, CommandProgress, CommandRequest};
@@ -34,7 +34,7 @@ impl Reindex {
         open::for_owner_only();
         if self.derived {
             let others = derive(&config).map_err(|problem| {
-                Failure::Failed(room::named(problem, &config.storage.data, || room::of_index(&config)))
+                Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_index(&config)))
             })?;
             match others.as_slice() {
                 [] => note(format_args!("every derived table was as it should be")),
@@ -43,7 +43,7 @@ impl Reindex {
             return Ok(());
         }
         let certificates = reindex(&config).map_err(|problem| {
-            Failure::Failed(room::named(problem, &config.storage.data, || room::of_index(&config)))
+            Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_index(&config)))
         })?;
         note(format_args!("the index was built again: {certificates} certificates"));
         Ok(())

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, counted, note, open, room, say};
+use super::{Common, Failure, counted, disk_space, note, open, say};
 use crate::audit::AuditAction;
 use crate::backup::{
-    self, Apart, Archive, ArchiveKeys, ArchiveProgress, Checked, FolderBehind, JudgedChain, RestoreOptions, Restored,
-    Signer, Survey,
+    self, Archive, ArchiveKeys, ArchiveProgress, CheckedArchives, ContinuedFolder, JudgedChain, RestoreOptions,
+    Restored, Signer, StrayArchive, Survey,
 };
 use crate::bulk;
 use crate::config::{Config, exposure};
@@ -22,7 +22,7 @@ use fhir::date_time;
 ///
 /// The folder (storage.data) must be empty or absent, or with --onto behind the archives, and no server may use it. Archives are
 /// read as a whole before anything is written. The restored store answers as the other one did at the change it is restored to; it
-/// counts as a new epoch, so that the next backup is a full one, and no id is given twice. The search index is built last.
+/// counts as a new epoch, so that the next backup is a full one, and no id is used again. The search index is built last.
 #[derive(Args, Debug)]
 pub(super) struct RestoreArguments {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken
@@ -99,8 +99,8 @@ impl RestoreArguments {
         }
         .map_err(Failure::Failed)?;
         let (told, trail) = restored(&archives, to, onto, &keys, &config, json).map_err(|problem| {
-            let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
-            Failure::Failed(room::named(problem, &config.storage.data, wants))
+            let wants = || disk_space::of_restore(archives.iter().map(PathBuf::as_path));
+            Failure::Failed(disk_space::named(problem, &config.storage.data, wants))
         })?;
         say(&(told + "\n"))?;
         // Searches work from the first start on. A cut here costs nothing: the start does what is left.
@@ -155,7 +155,7 @@ fn checked(archives: &[PathBuf], keys: &ArchiveKeys, json: bool) -> Result<(), F
         backup::check(&chain, true, &mut |progress| bars.show(progress)).map(|checked| (checked, until))
     });
     bars.finish();
-    let (Checked { archives, changes, patients, bytes, trail }, until) = checked.map_err(Failure::Wrong)?;
+    let (CheckedArchives { archives, changes, patients, bytes, trail }, until) = checked.map_err(Failure::Wrong)?;
     let told = match json {
         true => json!({
             "archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes, "trail": trail,
@@ -224,7 +224,7 @@ fn survey_in_words(survey: &Survey) -> String {
     for apart in &survey.apart {
         out += &format!("{}\n", apart.problem);
     }
-    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
+    let CheckedArchives { archives, changes, patients, bytes, .. } = survey.whole;
     out + &whole(archives, &changed(changes), patients, bytes) + "\n"
 }
 
@@ -253,8 +253,8 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
             "trail": chain.trail,
         })
     };
-    let apart = |apart: &Apart| json!({"archive": apart.path, "problem": apart.problem});
-    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
+    let apart = |apart: &StrayArchive| json!({"archive": apart.path, "problem": apart.problem});
+    let CheckedArchives { archives, changes, patients, bytes, .. } = survey.whole;
     json!({
         "archives": archives, "changes": changes, "patients": patients, "bytes": bytes,
         "chains": survey.chains.iter().map(chain).collect::<Vec<_>>(),
@@ -314,7 +314,7 @@ fn restored(
         to: change,
         id_gap: config.backup.id_gap,
     };
-    let look = |last| FolderBehind::look(&wanted.data, wanted.cache_bytes, &wanted.names, last);
+    let look = |last| ContinuedFolder::look(&wanted.data, wanted.cache_bytes, &wanted.names, last);
     let folder = chain.last().filter(|_| onto).map(look).transpose()?;
     if let Some(RestoreTo::Time(time)) = to {
         let read = folder.as_ref().map_or(Ok(chain), |folder| folder.beyond(chain, None))?;

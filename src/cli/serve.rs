@@ -11,7 +11,7 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Common, Failure, last_word, log, open, open_files};
+use super::{Common, Failure, crash_message, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::{AuditAction, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
@@ -46,7 +46,7 @@ pub(super) struct Serve {
 
 /// Run the whole service on this machine for trying it out, with made-up people
 ///
-/// Whoever comes from this machine may do everything without a token; one with a token (POST /auth/v2/token, hcert token) has that token's
+/// Every caller on this machine may do everything without a token; one with a token (POST /auth/v2/token, hcert token) has that token's
 /// rights. Requests through proxies, from pages of other origins and over HTTP/1.0 are refused. Where --listen is an address that other
 /// machines reach, the printed address holds a secret. Stops on SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ impl Flags {
         open::for_owner_only();
         // Before any address: where both are in use, the folder says more of why.
         open::expect_unused(&config.storage.data, false).map_err(Failure::Failed)?;
-        last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
+        crash_message::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
         connections(config.server.connections_max)?;
         threads::expect(config.server.workers).map_err(Failure::Failed)?;
         let mut runtime = runtime::Builder::new_multi_thread();
@@ -188,8 +188,8 @@ async fn serve(
     }
     // As `named_files` says.
     settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
-    for presented in settings.tls.iter().chain(&guard.tls) {
-        tokio::spawn(http::keep_current(presented.clone(), catch(SignalKind::hangup())?));
+    for server_certificate in settings.tls.iter().chain(&guard.tls) {
+        tokio::spawn(http::keep_current(server_certificate.clone(), catch(SignalKind::hangup())?));
     }
     if settings.tls.is_none() && guard.tls.is_none() && !io::stderr().is_terminal() {
         // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
@@ -215,7 +215,7 @@ async fn serve(
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
-    service.registry().welcome().await.map_err(Failure::Failed)?;
+    service.registry().add_samples().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let recipients = backup::recipients(&config.backup.recipients).map_err(Failure::Failed)?;
     let socket = socket::SocketServer::start(
@@ -238,7 +238,7 @@ async fn serve(
     let server = HttpServer::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail.clone(), &server);
-    parts.push(Box::new(management::OwnAddress(guard)));
+    parts.push(Box::new(management::ManagementAddress(guard)));
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
     if config.access.mode == AccessMode::Developer {
@@ -348,7 +348,7 @@ fn watched(
         Box::new(management::DiskPart { folder: config.storage.data.clone(), free_bytes_min }),
         Box::new(management::TrailPart(trail)),
         Box::new(management::RegistryPart(server.clone())),
-        Box::new(management::Door(server.clone())),
+        Box::new(management::HttpPart(server.clone())),
         Box::new(management::TlsPart(server.clone())),
         Box::new(management::TokenKeys(server.clone())),
         Box::new(management::FilesPart(Box::new(move || exposure::all(&named)))),
@@ -391,7 +391,7 @@ async fn bind(listen: &str) -> Result<tokio::net::TcpListener, Failure> {
         ErrorKind::PermissionDenied => {
             Failure::Failed(format!("{listen} may not be used by this user; ports below 1024 often need more rights"))
         }
-        ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is no address of this machine")),
+        ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is not an address of this machine")),
         ErrorKind::InvalidInput => {
             Failure::Usage(format!("server.listen = '{listen}' is not an address with a port, such as 127.0.0.1:8080"))
         }
@@ -480,7 +480,7 @@ mod tests {
         let taken = holder.local_addr().unwrap();
         for (listen, told) in [
             (taken.to_string().as_str(), "already in use"),
-            ("192.0.2.1:0", "no address of this machine"),
+            ("192.0.2.1:0", "not an address of this machine"),
             ("127.0.0.1", "not an address with a port"),
         ] {
             let failure = bind(listen).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Common, Failure, note, open, say};
-use crate::access::token::{DEVELOPER_KEY_FILE, TokenOrder, issue_in};
+use crate::access::token::{DEVELOPER_KEY_FILE, TokenRequest, issue_in};
 use crate::bulk;
 use crate::config::Config;
 use crate::socket::CommandRequest;
@@ -40,8 +40,8 @@ pub(super) struct TokenArguments {
 }
 
 /// Writes down that a token was made, through the running server where there is one.
-fn tell(config: &Config, order: &TokenOrder) -> Result<(), String> {
-    let (person, role, organization) = (order.person.clone(), order.role.clone(), order.organization.clone());
+fn tell(config: &Config, request: &TokenRequest) -> Result<(), String> {
+    let (person, role, organization) = (request.person.clone(), request.role.clone(), request.organization.clone());
     let request =
         CommandRequest::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
     let Some(server) = open::server(config, &request)? else {
@@ -71,10 +71,17 @@ impl TokenArguments {
     pub(super) fn run(self) -> Result<(), Failure> {
         let TokenArguments { role, person, organization, patient, represented_party, application, common } = self;
         let config = common.load(|_| ())?;
-        let order =
-            TokenOrder { person, role, organization, patient, represented_party, application, ..TokenOrder::default() }
-                .checked();
-        let order = order.map_err(|wrong| Failure::Usage(wrong.0))?;
+        let request = TokenRequest {
+            person,
+            role,
+            organization,
+            patient,
+            represented_party,
+            application,
+            ..TokenRequest::default()
+        }
+        .checked();
+        let request = request.map_err(|wrong| Failure::Usage(wrong.0))?;
         let policy = open::policy(&config).map_err(Failure::Usage)?;
         open::for_owner_only();
         open::expect_regular_files(&config.storage.data).map_err(Failure::Failed)?;
@@ -83,11 +90,11 @@ impl TokenArguments {
         open::expect_writable(folder).map_err(Failure::Failed)?;
         std::fs::create_dir_all(folder).map_err(|error| problem(&error))?;
         // Before a key is made: a folder of `hcert serve` would be none any more with it.
-        tell(&config, &order).map_err(|error| problem(&error))?;
+        tell(&config, &request).map_err(|error| problem(&error))?;
         let now = system_clock()().div_euclid(1000);
-        let issued = issue_in(folder, &config, &order, now).map_err(|error| problem(&error))?;
+        let issued = issue_in(folder, &config, &request, now).map_err(|error| problem(&error))?;
         say(&format!("{}\n", issued.token))?;
-        let unknown = policy.permissions.unknown_role(&order.role);
+        let unknown = policy.permissions.unknown_role(&request.role);
         unknown.into_iter().for_each(|problem| note(format_args!("warning: {problem}")));
         Ok(())
     }

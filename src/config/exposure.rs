@@ -62,7 +62,7 @@ pub fn all(config: &Config) -> Vec<String> {
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     let of_backups =
         config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder), &[]));
-    // What is told by name is not told once more as one of the files.
+    // What is reported by name is not reported once more as one of the files.
     let rest = of_files("the data folder", data, passes, &IN_DATA.map(|(_, name)| name));
     let named = named.chain(within).chain(rest).chain(of_backups);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
@@ -112,7 +112,7 @@ fn lets_pass(folder: &Path) -> bool {
 /// only the owner can.
 fn replaceable(what: &str, path: &Path) -> Option<String> {
     path.exists().then_some(())?;
-    let owner::PathWay { folders, links } = owner::PathWay::of(path);
+    let owner::ResolvedPath { folders, links } = owner::ResolvedPath::of(path);
     let of_link = links.iter().find_map(|link| foreign(&format!("a link on the way to {what}"), link));
     let above = of_link.or_else(|| {
         folders.iter().find_map(|above| {
@@ -296,7 +296,7 @@ mod tests {
             }
             fs::remove_file(&path).unwrap();
         }
-        // One that is told by its name hides no other.
+        // One that is reported by its name hides no other.
         mode(&data, 0o711);
         for file in ["store.redb", "store.redb.format-2"] {
             fs::write(data.join(file), "").unwrap();

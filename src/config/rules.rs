@@ -8,8 +8,7 @@ use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, Regis
 use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX, NAMESPACE_CHARACTERS_MAX, RECIPIENTS_MAX};
 
 /// Why an archive's folder is refused.
-pub const BACKUP_WITHIN_DATA: &str =
-    "backup.folder must not lie in storage.data: what takes the one away takes the other";
+pub const BACKUP_WITHIN_DATA: &str = "backup.folder must not lie in storage.data: one disk failure would lose both";
 
 /// What can be used, but is most likely not meant.
 pub(super) fn doubts(config: &Config) -> Vec<String> {

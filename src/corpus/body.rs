@@ -2,7 +2,7 @@
 //!
 //! Source: specification, section 2; the guide's profiles; namespaces of Contract 1.1.
 
-use super::calendar::{Day, LocalMoment};
+use super::calendar::{Day, LocalTime};
 use super::composition::{Category, DrawPurpose, FitnessDecision, PlannedCertificate, decision_text};
 use super::digits::{number, padded};
 use super::phrases::{self, Topic};
@@ -11,7 +11,7 @@ use super::phrases::{self, Topic};
 #[derive(Clone, Copy)]
 pub(super) struct ServedHead {
     pub version: u32,
-    pub last_updated: LocalMoment,
+    pub last_updated: LocalTime,
 }
 
 /// A body under way: the certificate, the step whose version is shown, and what that version holds.
@@ -172,7 +172,7 @@ impl CorpusBody<'_> {
             self.push(r#""event":[{"period":{"start":""#);
             self.end_of_period(first, 0);
             self.push(r#"","end":""#);
-            self.end_of_period(last, LocalMoment::LAST_SECOND);
+            self.end_of_period(last, LocalTime::LAST_SECOND);
             self.push(r#""}}],"#);
         }
     }

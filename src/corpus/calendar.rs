@@ -13,7 +13,7 @@ pub(super) struct Day(pub i32);
 
 /// A moment in Estonian local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LocalMoment {
+pub(super) struct LocalTime {
     pub day: Day,
     /// Milliseconds since midnight by the clock on the wall.
     pub millisecond: u32,
@@ -33,10 +33,10 @@ impl Tick {
     pub(super) const DAY: u64 = 10 * Tick::HOUR;
     pub(super) const WEEK: u64 = 5 * Tick::DAY;
 
-    pub(super) fn moment(self) -> LocalMoment {
+    pub(super) fn moment(self) -> LocalTime {
         let (week, within) = (self.0 / Tick::WEEK, self.0 % Tick::WEEK);
         let day = FIRST_DAY + (7 * week + within / Tick::DAY) as i32;
-        LocalMoment { day: Day(day), millisecond: MORNING + (within % Tick::DAY) as u32 }
+        LocalTime { day: Day(day), millisecond: MORNING + (within % Tick::DAY) as u32 }
     }
 }
 
@@ -76,8 +76,8 @@ impl Day {
         Day(Day::of(year, month, day.min(length)).0 - 1)
     }
 
-    pub(super) fn at(self, millisecond: u32) -> LocalMoment {
-        LocalMoment { day: self, millisecond }
+    pub(super) fn at(self, millisecond: u32) -> LocalTime {
+        LocalTime { day: self, millisecond }
     }
 
     /// `2025-01-12`
@@ -107,7 +107,7 @@ impl Day {
     }
 }
 
-impl LocalMoment {
+impl LocalTime {
     pub(super) const LAST_SECOND: u32 = 24 * HOUR - 1_000;
 
     /// Hours ahead of UTC: 3 from the last Sunday of March to the last one of October, else 2. Directive 2000/84/EC.
@@ -124,8 +124,8 @@ impl LocalMoment {
     }
 
     /// The same moment so many seconds earlier, without its milliseconds. Stays on the day.
-    pub(super) fn earlier(self, seconds: u32) -> LocalMoment {
-        LocalMoment { day: self.day, millisecond: (self.millisecond / 1_000).saturating_sub(seconds) * 1_000 }
+    pub(super) fn earlier(self, seconds: u32) -> LocalTime {
+        LocalTime { day: self.day, millisecond: (self.millisecond / 1_000).saturating_sub(seconds) * 1_000 }
     }
 
     /// `2025-01-12T10:00:00+02:00`
@@ -178,7 +178,7 @@ mod tests {
     fn offsets_are_those_of_tallinn_also_around_the_change_of_the_clock() {
         let tallinn = TimeZone::get("Europe/Tallinn").unwrap();
         for day in 18_000..22_500 {
-            for millisecond in [0, 2 * HOUR, 5 * HOUR, 8 * HOUR + 123, LocalMoment::LAST_SECOND] {
+            for millisecond in [0, 2 * HOUR, 5 * HOUR, 8 * HOUR + 123, LocalTime::LAST_SECOND] {
                 let moment = Day(day).at(millisecond);
                 let mut text = String::new();
                 moment.write_instant(&mut text);

@@ -1,6 +1,6 @@
 //! One certificate with all that is decided about it, before a letter is written.
 
-use super::calendar::{Day, LocalMoment, Tick};
+use super::calendar::{Day, LocalTime, Tick};
 use super::history::{self, LifeStep, STEPS_MAX};
 use super::organisations::{self, EMPLOYERS, INSTITUTIONS, Organisation};
 use super::people::{self, PRACTITIONERS, Person};
@@ -231,7 +231,7 @@ impl PlannedCertificate {
     }
 
     /// `Composition.date`: a little before the step that created or completed it reached the service.
-    pub(super) fn date(&self, at: usize) -> LocalMoment {
+    pub(super) fn date(&self, at: usize) -> LocalTime {
         let completed = (1..=at).rev().find(|at| self.steps[*at] == LifeStep::Complete).unwrap_or(0);
         let seconds = self.random(DrawPurpose::Issued).below(120) as u32;
         self.tick(completed).moment().earlier(seconds)

@@ -9,7 +9,7 @@ use certificate::State;
 /// Everything a search may ask of a version. Texts are written as the search writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// `Deleted` for a tombstone; the rest then tells of the draft that was deleted.
+    /// `Deleted` for a tombstone; the rest then describes the draft that was deleted.
     pub state: State,
     pub category: Category,
     /// `Composition.identifier.value`

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Certificates of a generated corpus. Five years of working time leave each some hundred milliseconds then, and every patient still
 /// gets a personal code of their own.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::body::BodyMemory;
 use super::clients::{ClientRequest, ClientTable, CountedFor, Throttled};
-use super::load::{Counted, LoadCounters, count};
+use super::load::{GaugeGuard, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LONG_QUERY_BYTES};
@@ -33,11 +33,11 @@ pub(super) struct Admission {
     /// Apart, so that writes waiting for the disk keep no read from its turn.
     changing: Gate,
     at_once: usize,
-    patience: Duration,
+    wait_max: Duration,
     /// Half of the processors, so that short requests meet a free one.
     long_queries: Turns,
     large_bodies: Turns,
-    large_body_patience: Duration,
+    large_body_wait_max: Duration,
     clients: ClientTable,
     load: Arc<LoadCounters>,
 }
@@ -52,7 +52,7 @@ struct Gate {
 #[derive(Debug)]
 pub(super) struct Admitted<'a> {
     _turn: SemaphorePermit<'a>,
-    _counted: Counted<'a>,
+    _counted: GaugeGuard<'a>,
 }
 
 impl Admission {
@@ -64,10 +64,10 @@ impl Admission {
             settings.requests_per_second,
             settings.body_bytes_max,
         );
-        let patience = Duration::from_millis(REQUEST_WAIT_MS);
+        let wait_max = Duration::from_millis(REQUEST_WAIT_MS);
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
-        let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
-        let large_bodies = Turns::new(LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
+        let large_body_wait_max = Duration::from_secs(LARGE_BODY_WAIT_S);
+        let large_bodies = Turns::new(LARGE_BODIES, large_body_wait_max, Hcert::LargeResourcesBusy);
         let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
         let long_queries = Turns::new(processors, Duration::from_secs(LONG_QUERY_WAIT_S), Hcert::RequestsFull);
         let (reading, changing) = (gate(), gate());
@@ -75,10 +75,10 @@ impl Admission {
             reading,
             changing,
             at_once,
-            patience,
+            wait_max,
             long_queries,
             large_bodies,
-            large_body_patience,
+            large_body_wait_max,
             clients,
             load,
         }
@@ -109,12 +109,12 @@ impl Admission {
         self.clients.bodies(client)
     }
 
-    /// Lends memory for an answer of a client, of its share.
+    /// Reserves memory for an answer of a client, of its share.
     ///
     /// # Errors
     /// 429
-    pub(super) fn lend(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
-        self.clients.lend(counted.client, bytes).ok_or_else(|| {
+    pub(super) fn reserve(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
+        self.clients.reserve(counted.client, bytes).ok_or_else(|| {
             count(&self.load.requests_throttled);
             let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
@@ -140,7 +140,7 @@ impl Admission {
     /// # Errors
     /// 503: its turn does not come in time, or too many wait in the line of all.
     pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<RequestPermit, Issue> {
-        let _waiting = Counted::new(&self.load.requests_waiting);
+        let _waiting = GaugeGuard::new(&self.load.requests_waiting);
         let share = client.map(|client| self.clients.large_bodies(client));
         let turn = async {
             let share = match share {
@@ -149,7 +149,7 @@ impl Admission {
             };
             Some(RequestPermit::of((self.large_bodies.take(client).await.ok()?, share)))
         };
-        timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
+        timeout(self.large_body_wait_max, turn).await.ok().flatten().ok_or_else(|| {
             count(&self.load.requests_refused);
             Issue::new(Hcert::LargeResourcesBusy)
         })
@@ -165,13 +165,13 @@ impl Admission {
             Ok(turn) => Some(turn),
             Err(_) if gate.waiting.load(Ordering::Relaxed) >= self.at_once => None,
             Err(_) => {
-                let _waiting = (Counted::new(&gate.waiting), Counted::new(&self.load.requests_waiting));
-                let waited = timeout(self.patience, gate.turns.acquire()).await;
+                let _waiting = (GaugeGuard::new(&gate.waiting), GaugeGuard::new(&self.load.requests_waiting));
+                let waited = timeout(self.wait_max, gate.turns.acquire()).await;
                 waited.ok().and_then(Result::ok)
             }
         };
         match turn {
-            Some(turn) => Ok(Admitted { _turn: turn, _counted: Counted::new(&self.load.requests) }),
+            Some(turn) => Ok(Admitted { _turn: turn, _counted: GaugeGuard::new(&self.load.requests) }),
             None => {
                 count(&self.load.requests_refused);
                 Err(Issue::new(Hcert::RequestsFull))
@@ -189,10 +189,10 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    fn admission(patience: Duration, change: impl FnOnce(&mut HttpSettings)) -> Admission {
+    fn admission(wait_max: Duration, change: impl FnOnce(&mut HttpSettings)) -> Admission {
         let mut settings = settings();
         change(&mut settings);
-        Admission { patience, ..Admission::new(&settings, Arc::default()) }
+        Admission { wait_max, ..Admission::new(&settings, Arc::default()) }
     }
 
     #[tokio::test]
@@ -213,7 +213,7 @@ mod tests {
         let first = admission.enter(false).await.unwrap();
         let mut second = Box::pin(admission.enter(false));
         assert!(timeout(Duration::from_millis(1), &mut second).await.is_err());
-        // Not after its patience, which would be longer than this test.
+        // Not after its longest wait, which is longer than this test.
         assert!(admission.enter(false).await.is_err());
         drop(first);
         assert!(second.await.is_ok());
@@ -277,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn a_large_body_that_waits_for_too_long_is_503() {
         let admission =
-            Admission { large_body_patience: Duration::from_millis(1), ..Admission::new(&settings(), Arc::default()) };
+            Admission { large_body_wait_max: Duration::from_millis(1), ..Admission::new(&settings(), Arc::default()) };
         let mut held = Vec::new();
         for _ in 0..LARGE_BODIES {
             held.push(admission.enter_large(None).await.unwrap());

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::seat::{Seat, now_ms};
+use super::connection::{Connection, now_ms};
 use crate::config::limits::ANSWERS_BYTES_MAX;
 
 /// One connection may hold this part of the memory for answers that is free: an eighth, so that a dozen connections that read nothing leave a fifth of it.
@@ -32,7 +32,7 @@ struct AnswerPermit {
 
 #[derive(Debug)]
 struct PermitHolder {
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
     bytes: usize,
     /// Bytes of each answer times the moment that it came at, summed.
     moments: u128,
@@ -40,9 +40,9 @@ struct PermitHolder {
     is_cut: bool,
 }
 
-/// The memory of one answer, given back when this is dropped.
+/// The memory reserved for one answer, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct LentAnswer {
+pub(super) struct AnswerReservation {
     memory: Arc<AnswerMemory>,
     holder: usize,
     bytes: usize,
@@ -63,16 +63,25 @@ impl AnswerMemory {
         Arc::new(AnswerMemory { max, held: Mutex::default() })
     }
 
-    /// Lends memory for an answer of a connection, where it has one.
+    /// Reserves memory for an answer of a connection, where it has one.
     ///
     /// # Errors
     /// There is none. Nobody waits for it: what waits would lie in memory too.
-    pub(super) fn lend(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize) -> Result<LentAnswer, NoMemory> {
-        self.lend_at(seat, bytes, now_ms())
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        connection: Option<&Arc<Connection>>,
+        bytes: usize,
+    ) -> Result<AnswerReservation, NoMemory> {
+        self.reserve_at(connection, bytes, now_ms())
     }
 
-    fn lend_at(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize, now: u64) -> Result<LentAnswer, NoMemory> {
-        let (key, mut held) = (key(seat), self.held());
+    fn reserve_at(
+        self: &Arc<Self>,
+        connection: Option<&Arc<Connection>>,
+        bytes: usize,
+        now: u64,
+    ) -> Result<AnswerReservation, NoMemory> {
+        let (key, mut held) = (key(connection), self.held());
         let scarce = (held.bytes + bytes).saturating_sub(self.max - ANSWERS_BYTES_SCARCE);
         held.make_room(scarce, now);
         let before = held.of(key);
@@ -81,23 +90,23 @@ impl AnswerMemory {
             return Err(if bytes > share { NoMemory::OfAll } else { NoMemory::OfConnection });
         }
         held.bytes += bytes;
-        if let Some(seat) = seat {
-            let new = || PermitHolder { seat: Arc::clone(seat), bytes: 0, moments: 0, is_cut: false };
+        if let Some(connection) = connection {
+            let new = || PermitHolder { connection: Arc::clone(connection), bytes: 0, moments: 0, is_cut: false };
             let holder = held.holders.entry(key).or_insert_with(new);
             holder.bytes += bytes;
             holder.moments += product(bytes, now);
         }
-        Ok(LentAnswer { memory: Arc::clone(self), holder: key, bytes, moment: now })
+        Ok(AnswerReservation { memory: Arc::clone(self), holder: key, bytes, moment: now })
     }
 
     /// Whether a connection leaves so much unread that nothing more is made for it.
-    pub(super) fn is_used_up(&self, seat: Option<&Arc<Seat>>) -> bool {
+    pub(super) fn is_used_up(&self, connection: Option<&Arc<Connection>>) -> bool {
         let held = self.held();
-        let of_connection = held.of(key(seat));
+        let of_connection = held.of(key(connection));
         of_connection > 0 && of_connection >= self.share(&held)
     }
 
-    /// Bytes that are lent.
+    /// Bytes that are reserved.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.held().bytes
@@ -126,7 +135,7 @@ impl AnswerPermit {
             let late = self.holders.values_mut().filter(|holder| !holder.is_cut && holder.is_late(now));
             let Some(costly) = late.max_by_key(|holder| holder.cost(now)) else { return };
             costly.is_cut = true;
-            costly.seat.cut();
+            costly.connection.cut();
             coming += costly.bytes;
         }
     }
@@ -144,7 +153,7 @@ impl PermitHolder {
     }
 }
 
-impl Drop for LentAnswer {
+impl Drop for AnswerReservation {
     fn drop(&mut self) {
         let mut held = self.memory.held();
         held.bytes -= self.bytes;
@@ -159,8 +168,8 @@ impl Drop for LentAnswer {
 }
 
 /// A holder keeps its connection's record alive, so that no other one lies there. Nothing lies at 0.
-fn key(seat: Option<&Arc<Seat>>) -> usize {
-    seat.map_or(0, |seat| Arc::as_ptr(seat).addr())
+fn key(connection: Option<&Arc<Connection>>) -> usize {
+    connection.map_or(0, |connection| Arc::as_ptr(connection).addr())
 }
 
 fn product(bytes: usize, milliseconds: u64) -> u128 {
@@ -176,32 +185,37 @@ mod tests {
 
     const MAX: usize = ANSWERS_BYTES_MAX;
 
-    fn seat() -> Arc<Seat> {
-        Seat::new(Arc::default())
+    fn connection() -> Arc<Connection> {
+        Connection::new(Arc::default())
     }
 
     /// What a connection gets, when it asks for answers of so many bytes until it is refused.
-    fn fill(memory: &Arc<AnswerMemory>, seat: &Arc<Seat>, bytes: usize, now: u64) -> Vec<LentAnswer> {
-        std::iter::from_fn(|| memory.lend_at(Some(seat), bytes, now).ok()).collect()
+    fn fill(
+        memory: &Arc<AnswerMemory>,
+        connection: &Arc<Connection>,
+        bytes: usize,
+        now: u64,
+    ) -> Vec<AnswerReservation> {
+        std::iter::from_fn(|| memory.reserve_at(Some(connection), bytes, now).ok()).collect()
     }
 
-    async fn is_cut(seat: &Seat) -> bool {
-        timeout(std::time::Duration::ZERO, seat.told_to_end()).await.is_ok()
+    async fn is_cut(connection: &Connection) -> bool {
+        timeout(std::time::Duration::ZERO, connection.told_to_end()).await.is_ok()
     }
 
     #[tokio::test]
     async fn a_connection_holds_a_share_of_what_is_free_and_leaves_the_same_to_others() {
-        let (memory, [one, other]) = (AnswerMemory::new(MAX), [seat(), seat()]);
+        let (memory, [one, other]) = (AnswerMemory::new(MAX), [connection(), connection()]);
         assert!(
-            memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE, 0).is_ok(),
+            memory.reserve_at(Some(&one), MAX / ANSWERS_FREE_SHARE, 0).is_ok(),
             "a single one may have all of the share"
         );
-        assert_eq!(memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE + 1, 0).unwrap_err(), NoMemory::OfAll);
+        assert_eq!(memory.reserve_at(Some(&one), MAX / ANSWERS_FREE_SHARE + 1, 0).unwrap_err(), NoMemory::OfAll);
         let held = fill(&memory, &one, MAX / 1_000, 0);
         assert!(memory.bytes() <= MAX / ANSWERS_FREE_SHARE && memory.bytes() > MAX / (ANSWERS_FREE_SHARE + 2));
-        assert_eq!(memory.lend_at(Some(&one), MAX / 1_000, 0).unwrap_err(), NoMemory::OfConnection);
-        assert!(memory.lend_at(Some(&other), MAX / (ANSWERS_FREE_SHARE + 2), 0).is_ok());
-        assert!(memory.is_used_up(Some(&one)) || memory.lend_at(Some(&one), MAX / 10_000, 0).is_ok());
+        assert_eq!(memory.reserve_at(Some(&one), MAX / 1_000, 0).unwrap_err(), NoMemory::OfConnection);
+        assert!(memory.reserve_at(Some(&other), MAX / (ANSWERS_FREE_SHARE + 2), 0).is_ok());
+        assert!(memory.is_used_up(Some(&one)) || memory.reserve_at(Some(&one), MAX / 10_000, 0).is_ok());
         assert!(!memory.is_used_up(Some(&other)), "it holds nothing");
         drop(held);
         assert_eq!((memory.bytes(), memory.held().holders.len()), (0, 0));
@@ -211,21 +225,21 @@ mod tests {
     #[tokio::test]
     async fn where_little_is_free_those_end_that_hold_the_most_for_the_longest() {
         let memory = AnswerMemory::new(MAX);
-        let hoarders: Vec<_> = (0..12).map(|_| seat()).collect();
-        let _hoarded: Vec<_> = hoarders.iter().map(|seat| fill(&memory, seat, 300_000, 10)).collect();
+        let hoarders: Vec<_> = (0..12).map(|_| connection()).collect();
+        let _hoarded: Vec<_> = hoarders.iter().map(|connection| fill(&memory, connection, 300_000, 10)).collect();
         assert!(MAX - memory.bytes() < ANSWERS_BYTES_SCARCE);
-        let (slow, other) = (seat(), seat());
-        let _slow = memory.lend_at(Some(&slow), 300_000, 10).unwrap();
+        let (slow, other) = (connection(), connection());
+        let _slow = memory.reserve_at(Some(&slow), 300_000, 10).unwrap();
         // Before it is time nobody ends, and others have their share of what is left.
-        drop(memory.lend_at(Some(&other), 300_000, ANSWERS_SCARCE_MS).unwrap());
-        for seat in &hoarders {
-            assert!(!is_cut(seat).await);
+        drop(memory.reserve_at(Some(&other), 300_000, ANSWERS_SCARCE_MS).unwrap());
+        for connection in &hoarders {
+            assert!(!is_cut(connection).await);
         }
         // No more of them than it takes: the first one holds the most.
-        drop(memory.lend_at(Some(&other), 300_000, 10 + ANSWERS_SCARCE_MS).unwrap());
+        drop(memory.reserve_at(Some(&other), 300_000, 10 + ANSWERS_SCARCE_MS).unwrap());
         let mut cut = Vec::new();
-        for seat in &hoarders {
-            cut.push(is_cut(seat).await);
+        for connection in &hoarders {
+            cut.push(is_cut(connection).await);
         }
         assert!(cut[0] && !cut[11] && !is_cut(&slow).await && !is_cut(&other).await, "{cut:?}");
     }

@@ -1,5 +1,5 @@
 //! Reading request bodies: bounded in bytes, in time, and in what all of them together, and those of one client, may hold. Answers
-//! borrow memory the same way.
+//! reserve memory the same way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::load::{LoadCounters, count};
 use super::message::too_long;
-use super::settings::Patience;
+use super::settings::BodyTimeout;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
 use crate::http::limits::LARGE_BODY_BYTES;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -30,9 +30,9 @@ const LINGER_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Seconds for the same.
 const LINGER_S: u64 = 5;
 
-/// Memory that is lent in pieces.
+/// Memory that is reserved in pieces.
 #[derive(Clone, Debug)]
-pub(super) struct MemoryPool(Arc<Semaphore>);
+pub(super) struct BytePool(Arc<Semaphore>);
 
 /// Bytes of a piece.
 const PIECE: usize = 4 * 1024;
@@ -40,8 +40,8 @@ const PIECE: usize = 4 * 1024;
 /// Memory for the bodies of requests, of all clients or of one. Large ones have theirs apart, since they wait for seconds.
 #[derive(Clone, Debug)]
 pub(super) struct BodyMemory {
-    small: MemoryPool,
-    large: MemoryPool,
+    small: BytePool,
+    large: BytePool,
 }
 
 /// Whether a body is one above [`LARGE_BODY_BYTES`].
@@ -51,8 +51,8 @@ pub(super) enum BodySize {
     Large,
 }
 
-/// Where the body of one request has its memory from.
-pub(super) struct Lender<'a> {
+/// Reserves the memory for the body of one request.
+pub(super) struct BodyAllocator<'a> {
     pub all: &'a BodyMemory,
     /// What its client may have of it, where that is bounded.
     pub share: Option<BodyMemory>,
@@ -63,28 +63,28 @@ pub(super) struct Lender<'a> {
 #[derive(Default)]
 pub(super) struct ReceivedBody {
     pub bytes: Vec<u8>,
-    pub lent: Option<LentBody>,
+    pub reserved: Option<BodyReservation>,
 }
 
 #[derive(Debug)]
-pub(super) struct LentBody {
+pub(super) struct BodyReservation {
     size: BodySize,
     of_all: OwnedSemaphorePermit,
     of_share: Option<OwnedSemaphorePermit>,
 }
 
-impl MemoryPool {
-    pub(super) fn new(bytes: usize) -> MemoryPool {
-        MemoryPool(Arc::new(Semaphore::new(bytes / PIECE)))
+impl BytePool {
+    pub(super) fn new(bytes: usize) -> BytePool {
+        BytePool(Arc::new(Semaphore::new(bytes / PIECE)))
     }
 
-    /// Lends `bytes`, where they are free.
-    pub(super) fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    /// Reserves `bytes`, where they are free.
+    pub(super) fn reserve(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).ok()?;
         Arc::clone(&self.0).try_acquire_many_owned(pieces).ok()
     }
 
-    /// Whether anything is lent, where this is the only one who lends it: each piece holds on to where it is from.
+    /// Whether anything is reserved, where this is the only handle: each reserved piece keeps a reference to its pool.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -93,22 +93,22 @@ impl MemoryPool {
 impl BodyMemory {
     /// For all clients. `body_bytes_max`: of one body.
     pub(super) fn of_all(body_bytes_max: usize) -> BodyMemory {
-        let large = MemoryPool::new(LARGE_BODIES_HELD * body_bytes_max);
-        BodyMemory { small: MemoryPool::new(SMALL_BODIES_BYTES_MAX), large }
+        let large = BytePool::new(LARGE_BODIES_HELD * body_bytes_max);
+        BodyMemory { small: BytePool::new(SMALL_BODIES_BYTES_MAX), large }
     }
 
     /// For one client.
     pub(super) fn of_client(body_bytes_max: usize) -> BodyMemory {
-        let large = MemoryPool::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
-        BodyMemory { small: MemoryPool::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
+        let large = BytePool::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
+        BodyMemory { small: BytePool::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
     }
 
-    /// As [`MemoryPool::is_shared`].
+    /// As [`BytePool::is_shared`].
     pub(super) fn is_shared(&self) -> bool {
         self.small.is_shared() || self.large.is_shared()
     }
 
-    pub(super) fn of(&self, size: BodySize) -> &MemoryPool {
+    pub(super) fn of(&self, size: BodySize) -> &BytePool {
         match size {
             BodySize::Small => &self.small,
             BodySize::Large => &self.large,
@@ -122,13 +122,13 @@ impl BodySize {
     }
 }
 
-impl Lender<'_> {
-    /// Makes room for `bytes` in all, where the body is of that size. A body that becomes a large one gives back what it had before.
+impl BodyAllocator<'_> {
+    /// Reserves memory up to `bytes` in all, where the body is of that size. A body that becomes a large one gives back what it had before.
     ///
     /// # Errors
     /// 429: its client has used up its share. 503: so have all clients together.
-    pub(super) fn lend(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Issue> {
-        self.try_lend(received, size, bytes).map_err(|full| {
+    pub(super) fn reserve(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Issue> {
+        self.try_reserve(received, size, bytes).map_err(|full| {
             count(if full == Hcert::BodiesFull { &self.load.requests_refused } else { &self.load.requests_throttled });
             let issue = Issue::new(full);
             let problem = "no more memory is allowed for the bodies of one client";
@@ -136,21 +136,21 @@ impl Lender<'_> {
         })
     }
 
-    fn try_lend(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Hcert> {
-        received.lent.take_if(|lent| lent.size != size);
-        let held = received.lent.as_ref().map_or(0, |lent| lent.of_all.num_permits() * PIECE);
+    fn try_reserve(&self, received: &mut ReceivedBody, size: BodySize, bytes: usize) -> Result<(), Hcert> {
+        received.reserved.take_if(|reserved| reserved.size != size);
+        let held = received.reserved.as_ref().map_or(0, |reserved| reserved.of_all.num_permits() * PIECE);
         let missing = bytes.saturating_sub(held);
-        let share = self.share.as_ref().map(|share| share.of(size).borrow(missing).ok_or(Hcert::TooManyRequests));
+        let share = self.share.as_ref().map(|share| share.of(size).reserve(missing).ok_or(Hcert::TooManyRequests));
         let of_share = share.transpose()?;
-        let of_all = self.all.of(size).borrow(missing).ok_or(Hcert::BodiesFull)?;
-        match &mut received.lent {
-            Some(lent) => {
-                lent.of_all.merge(of_all);
-                if let (Some(held), Some(more)) = (&mut lent.of_share, of_share) {
+        let of_all = self.all.of(size).reserve(missing).ok_or(Hcert::BodiesFull)?;
+        match &mut received.reserved {
+            Some(reserved) => {
+                reserved.of_all.merge(of_all);
+                if let (Some(held), Some(more)) = (&mut reserved.of_share, of_share) {
                     held.merge(more);
                 }
             }
-            none => *none = Some(LentBody { size, of_all, of_share }),
+            none => *none = Some(BodyReservation { size, of_all, of_share }),
         }
         Ok(())
     }
@@ -165,8 +165,8 @@ pub(super) async fn receive<B>(
     body: &mut B,
     length: Option<u64>,
     bytes_max: usize,
-    patience: Patience,
-    lender: &Lender<'_>,
+    body_timeout: BodyTimeout,
+    allocator: &BodyAllocator<'_>,
 ) -> Result<ReceivedBody, Outcome>
 where
     B: Body + Unpin,
@@ -176,7 +176,7 @@ where
     let start = Instant::now();
     let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
     loop {
-        let frame = timeout_at(patience.end(start, received.bytes.len()), body.frame()).await;
+        let frame = timeout_at(body_timeout.end(start, received.bytes.len()), body.frame()).await;
         let Some(frame) = frame.map_err(|_| Outcome::from(Hcert::BodyTimeout))? else { return Ok(received) };
         let Ok(mut data) = frame.map_err(broken)?.into_data() else { continue };
         let bytes = received.bytes.len() + data.remaining();
@@ -188,9 +188,9 @@ where
             let size = BodySize::of(bytes);
             let small_max = if size == BodySize::Small { LARGE_BODY_BYTES } else { usize::MAX };
             let mut room = (2 * bytes).min(whole).min(small_max).max(bytes);
-            if lender.try_lend(&mut received, size, room).is_err() {
+            if allocator.try_reserve(&mut received, size, room).is_err() {
                 room = bytes;
-                lender.lend(&mut received, size, room)?;
+                allocator.reserve(&mut received, size, room)?;
             }
             received.bytes.reserve_exact(room - received.bytes.len());
         }
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::http::settings::BODY_GRACE_S;
 
-    const PATIENCE: Patience = Patience { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
+    const PATIENCE: BodyTimeout = BodyTimeout { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
 
     /// A body of which nothing ever comes.
     struct Stalled;
@@ -250,7 +250,7 @@ mod tests {
 
     /// Memory for so many pieces of small bodies, and for as many of large ones.
     fn memory(pieces: usize) -> BodyMemory {
-        BodyMemory { small: MemoryPool::new(pieces * PIECE), large: MemoryPool::new(pieces * PIECE) }
+        BodyMemory { small: BytePool::new(pieces * PIECE), large: BytePool::new(pieces * PIECE) }
     }
 
     async fn read_of(
@@ -261,8 +261,8 @@ mod tests {
         share: Option<&BodyMemory>,
     ) -> Result<ReceivedBody, Hcert> {
         let mut body = Full::new(Bytes::from(vec![7; bytes]));
-        let lender = Lender { all, share: share.cloned(), load: &LoadCounters::default() };
-        receive(&mut body, length, bytes_max, PATIENCE, &lender).await.map_err(|outcome| outcome.leading())
+        let allocator = BodyAllocator { all, share: share.cloned(), load: &LoadCounters::default() };
+        receive(&mut body, length, bytes_max, PATIENCE, &allocator).await.map_err(|outcome| outcome.leading())
     }
 
     async fn read(bytes: usize, length: Option<u64>, memory: &BodyMemory) -> Result<ReceivedBody, Hcert> {
@@ -289,9 +289,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_stalls_is_too_late() {
-        let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
-        let lender = Lender { all: &memory(256), share: None, load: &LoadCounters::default() };
-        let refusal = receive(&mut Stalled, None, 10, patience, &lender).await.map(|_| ()).unwrap_err();
+        let body_timeout = BodyTimeout { whole: Duration::from_millis(1), ..PATIENCE };
+        let allocator = BodyAllocator { all: &memory(256), share: None, load: &LoadCounters::default() };
+        let refusal = receive(&mut Stalled, None, 10, body_timeout, &allocator).await.map(|_| ()).unwrap_err();
         assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
 
@@ -306,8 +306,8 @@ mod tests {
         assert!(read(5_000, None, &memory).await.is_ok());
         // Announced and never sent.
         let mut silent = Full::new(Bytes::new());
-        let lender = Lender { all: &memory, share: None, load: &LoadCounters::default() };
-        let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &lender).await.unwrap();
+        let allocator = BodyAllocator { all: &memory, share: None, load: &LoadCounters::default() };
+        let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &allocator).await.unwrap();
         assert_eq!((received.bytes.capacity(), memory.small.0.available_permits()), (0, 4));
     }
 
@@ -323,8 +323,8 @@ mod tests {
         // What first was a small one gives that back.
         let mut grown = small;
         drop(large);
-        let lender = Lender { all: &all, share: None, load: &LoadCounters::default() };
-        lender.lend(&mut grown, BodySize::Large, LARGE_BODY_BYTES + 1).unwrap();
+        let allocator = BodyAllocator { all: &all, share: None, load: &LoadCounters::default() };
+        allocator.reserve(&mut grown, BodySize::Large, LARGE_BODY_BYTES + 1).unwrap();
         assert_eq!(
             (all.small.0.available_permits(), all.large.0.available_permits()),
             (LARGE_BODY_BYTES / PIECE + 1, 0)

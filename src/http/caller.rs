@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::access::Tokens;
-    use crate::access::token::TokenOrder;
+    use crate::access::token::TokenRequest;
     use crate::config::{AccessMode, Config};
     use crate::http::route::route;
     use crate::interaction::context::Actor;
@@ -99,8 +99,9 @@ mod tests {
     async fn a_header_is_read_strictly_and_by_whom_it_names() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(&Config::default(), folder.path(), Arc::new(|| 0)).unwrap();
-        let order = TokenOrder { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenOrder::default() };
-        let issued = tokens.issue(&order).await.unwrap().unwrap();
+        let request =
+            TokenRequest { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenRequest::default() };
+        let issued = tokens.issue(&request).await.unwrap().unwrap();
         let right = format!("Bearer {}", issued.token);
         let settings = settings(Some(tokens), AccessMode::Developer);
         for path in ["/fhir/Composition/1", "/fhir/nothing", "/"] {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::body::{BodyMemory, MemoryPool};
-use super::seat::now_ms;
+use super::body::{BodyMemory, BytePool};
+use super::connection::now_ms;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
 use crate::interaction::ClientKey;
 
@@ -39,9 +39,9 @@ struct ClientEntry {
     /// Thousandths of requests that it may send at once, as it was at `moment`.
     credit: u64,
     moment: u64,
-    /// What its answers are lent from, once one was large enough.
-    answers: Option<MemoryPool>,
-    /// What its bodies are lent from, once it sent one.
+    /// What its answers reserve from, once one was large enough.
+    answers: Option<BytePool>,
+    /// What its bodies reserve from, once it sent one.
     bodies: Option<BodyMemory>,
     /// Its share of the large bodies processed at once, once it sent one.
     large_bodies: Option<Arc<Semaphore>>,
@@ -102,11 +102,11 @@ impl ClientTable {
         Ok(ClientRequest { clients: self, key })
     }
 
-    /// Lends memory for an answer until its client has read it, of the client's share.
-    pub(super) fn lend(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    /// Reserves memory for an answer until its client has read it, of the client's share.
+    pub(super) fn reserve(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut known = self.known();
         let client = self.client(&mut known, key, now_ms());
-        client.answers.get_or_insert_with(|| MemoryPool::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
+        client.answers.get_or_insert_with(|| BytePool::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).reserve(bytes)
     }
 
     /// The share of a client in the memory for bodies.
@@ -168,7 +168,7 @@ impl ClientEntry {
     fn rests(&self) -> bool {
         let has_large_body = self.large_bodies.as_ref().is_some_and(|share| Arc::strong_count(share) > 1);
         let has_body = has_large_body || self.bodies.as_ref().is_some_and(BodyMemory::is_shared);
-        self.under_way == 0 && !has_body && !self.answers.as_ref().is_some_and(MemoryPool::is_shared)
+        self.under_way == 0 && !has_body && !self.answers.as_ref().is_some_and(BytePool::is_shared)
     }
 
     /// A request a second is a thousandth of one a millisecond.
@@ -259,13 +259,13 @@ mod tests {
         let clients = ClientTable::new(1, 9, 0, 0);
         let under_way = clients.begin(address(1)).unwrap();
         let half = ANSWERS_BYTES_PER_ADDRESS_MAX / 2;
-        let lent = [clients.lend(address(1), half).unwrap(), clients.lend(address(1), half).unwrap()];
-        assert!(clients.lend(address(1), 1).is_none());
-        assert!(clients.lend(address(2), half).is_some());
+        let reserved = [clients.reserve(address(1), half).unwrap(), clients.reserve(address(1), half).unwrap()];
+        assert!(clients.reserve(address(1), 1).is_none());
+        assert!(clients.reserve(address(2), half).is_some());
         drop(under_way);
-        assert!(clients.lend(address(1), 1).is_none(), "its answers are not read because its request has ended");
-        drop(lent);
-        assert!(clients.lend(address(1), half).is_some());
+        assert!(clients.reserve(address(1), 1).is_none(), "its answers are not read because its request has ended");
+        drop(reserved);
+        assert!(clients.reserve(address(1), half).is_some());
         drop(clients.begin(address(1)).unwrap());
         assert!(!clients.known().contains_key(&address(1)));
     }

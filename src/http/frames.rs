@@ -12,8 +12,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::poll_proceed;
 
+use super::connection::now_ms;
 use super::load::{LoadCounters, count};
-use super::seat::now_ms;
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX};
 
 /// Bytes of an HTTP/2 header block as it is sent. A block with more ends its connection.

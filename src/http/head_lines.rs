@@ -11,13 +11,13 @@ const LENGTH_MAX: u64 = u64::MAX - 2;
 #[derive(Debug, Default)]
 pub(super) struct HeadLines {
     request_line: usize,
-    at: At,
+    at: HeadPart,
     has_endless_body: bool,
 }
 
 /// What the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default)]
-enum At {
+enum HeadPart {
     #[default]
     RequestLine,
     /// The name of a header, which so far is so many bytes of `Content-Length`.
@@ -35,31 +35,31 @@ impl HeadLines {
         while let [byte, rest @ ..] = bytes {
             let mut next = rest;
             self.at = match (self.at, *byte) {
-                (At::RequestLine | At::Other, _) => {
+                (HeadPart::RequestLine | HeadPart::Other, _) => {
                     let line = bytes.iter().position(|byte| *byte == b'\n');
                     let count = line.unwrap_or(bytes.len());
-                    if matches!(self.at, At::RequestLine) {
+                    if matches!(self.at, HeadPart::RequestLine) {
                         self.request_line += count;
                     }
                     next = bytes.get(count + 1..).unwrap_or_default();
-                    if line.is_some() { At::Name(0) } else { self.at }
+                    if line.is_some() { HeadPart::Name(0) } else { self.at }
                 }
-                (At::Name(_), b'\r') => At::Name(0),
-                (At::Name(0), b'\n') | (At::Body, _) => return self.at = At::Body,
-                (At::Name(count), b':') if count == CONTENT_LENGTH.len() => At::Length(0),
-                (At::Name(count), byte) if CONTENT_LENGTH.get(count) == Some(&byte.to_ascii_lowercase()) => {
-                    At::Name(count + 1)
+                (HeadPart::Name(_), b'\r') => HeadPart::Name(0),
+                (HeadPart::Name(0), b'\n') | (HeadPart::Body, _) => return self.at = HeadPart::Body,
+                (HeadPart::Name(count), b':') if count == CONTENT_LENGTH.len() => HeadPart::Length(0),
+                (HeadPart::Name(count), byte) if CONTENT_LENGTH.get(count) == Some(&byte.to_ascii_lowercase()) => {
+                    HeadPart::Name(count + 1)
                 }
-                (At::Length(number), b'0'..=b'9') => {
-                    At::Length(number.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
+                (HeadPart::Length(number), b'0'..=b'9') => {
+                    HeadPart::Length(number.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
                 }
-                (At::Length(number), b' ' | b'\t' | b'\r') => At::Length(number),
-                (At::Length(number), b'\n') => {
+                (HeadPart::Length(number), b' ' | b'\t' | b'\r') => HeadPart::Length(number),
+                (HeadPart::Length(number), b'\n') => {
                     self.has_endless_body |= number > LENGTH_MAX;
-                    At::Name(0)
+                    HeadPart::Name(0)
                 }
-                (At::Name(_), b'\n') => At::Name(0),
-                (At::Name(_) | At::Length(_), _) => At::Other,
+                (HeadPart::Name(_), b'\n') => HeadPart::Name(0),
+                (HeadPart::Name(_) | HeadPart::Length(_), _) => HeadPart::Other,
             };
             bytes = next;
         }

@@ -12,7 +12,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::body::MemoryPool;
+use super::body::BytePool;
 use crate::config::limits::HEADS_BYTES_MAX;
 use crate::http::limits::CLIENTS_MAX;
 use crate::interaction::counted;
@@ -30,17 +30,17 @@ const ENTRY_BYTES: usize = 32;
 /// The budgets of a server.
 #[derive(Debug)]
 pub(super) struct Heads {
-    all: MemoryPool,
+    all: BytePool,
     /// Of each address that was here lately.
-    addresses: Mutex<HashMap<IpAddr, MemoryPool>>,
+    addresses: Mutex<HashMap<IpAddr, BytePool>>,
 }
 
 /// What the heads of one HTTP/2 connection may take.
 #[derive(Debug)]
 pub(super) struct ConnectionHeads {
-    all: MemoryPool,
+    all: BytePool,
     /// Where the address is counted.
-    address: Option<MemoryPool>,
+    address: Option<BytePool>,
     /// Whether a head has the memory that is the connection's own.
     own_taken: Arc<AtomicBool>,
 }
@@ -48,18 +48,18 @@ pub(super) struct ConnectionHeads {
 /// The memory of a head, given back when the last of its clones is dropped. It lies in the head, so that it ends with it.
 #[derive(Clone, Debug)]
 pub(super) struct HeadMemory {
-    _lent: Arc<Lent>,
+    _reserved: Arc<HeadReservation>,
 }
 
 #[derive(Debug)]
-enum Lent {
+enum HeadReservation {
     Own(Arc<AtomicBool>),
     Shared { _all: OwnedSemaphorePermit, _address: Option<OwnedSemaphorePermit> },
 }
 
 impl Heads {
     pub(super) fn new(bytes: usize) -> Heads {
-        Heads { all: MemoryPool::new(bytes), addresses: Mutex::default() }
+        Heads { all: BytePool::new(bytes), addresses: Mutex::default() }
     }
 
     /// For a connection from an address, if that is to be counted.
@@ -69,7 +69,7 @@ impl Heads {
             if addresses.len() >= CLIENTS_MAX {
                 addresses.retain(|_, memory| memory.is_shared());
             }
-            addresses.entry(counted(address)).or_insert_with(|| MemoryPool::new(HEADS_BYTES_PER_ADDRESS_MAX)).clone()
+            addresses.entry(counted(address)).or_insert_with(|| BytePool::new(HEADS_BYTES_PER_ADDRESS_MAX)).clone()
         });
         ConnectionHeads { all: self.all.clone(), address, own_taken: Arc::default() }
     }
@@ -80,24 +80,24 @@ impl ConnectionHeads {
     ///
     /// # Errors
     /// 429: the address has used up its share. 503: so have all addresses together.
-    pub(super) fn lend(&self, parts: &mut Parts) -> Result<(), Issue> {
-        let lent = if self.own_taken.swap(true, Ordering::AcqRel) {
+    pub(super) fn reserve(&self, parts: &mut Parts) -> Result<(), Issue> {
+        let reserved = if self.own_taken.swap(true, Ordering::AcqRel) {
             let bytes = HEAD_TASK_BYTES + bytes_of(&parts.headers);
-            let address = self.address.as_ref().map(|address| address.borrow(bytes).ok_or_else(too_many_of_address));
+            let address = self.address.as_ref().map(|address| address.reserve(bytes).ok_or_else(too_many_of_address));
             let _address = address.transpose()?;
-            let _all = self.all.borrow(bytes).ok_or_else(|| Issue::new(Hcert::HeadsTooMany))?;
-            Lent::Shared { _all, _address }
+            let _all = self.all.reserve(bytes).ok_or_else(|| Issue::new(Hcert::HeadsTooMany))?;
+            HeadReservation::Shared { _all, _address }
         } else {
-            Lent::Own(Arc::clone(&self.own_taken))
+            HeadReservation::Own(Arc::clone(&self.own_taken))
         };
-        parts.extensions.insert(HeadMemory { _lent: Arc::new(lent) });
+        parts.extensions.insert(HeadMemory { _reserved: Arc::new(reserved) });
         Ok(())
     }
 }
 
-impl Drop for Lent {
+impl Drop for HeadReservation {
     fn drop(&mut self) {
-        if let Lent::Own(taken) = self {
+        if let HeadReservation::Own(taken) = self {
             taken.store(false, Ordering::Release);
         }
     }
@@ -132,23 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_has_memory_for_one_head_however_much_is_lent() {
+    fn each_connection_has_memory_for_one_head_however_much_is_reserved() {
         let heads = Heads::new(HEAD_TASK_BYTES);
         let connections = [(); 3].map(|()| heads.of_connection(None));
         let mut heads = [head(), head(), head()];
         for (connection, head) in connections.iter().zip(&mut heads) {
-            connection.lend(head).unwrap();
+            connection.reserve(head).unwrap();
         }
         let mut second = head();
-        connections[0].lend(&mut second).unwrap();
-        assert_eq!(connections[0].lend(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
-        assert_eq!(connections[1].lend(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
+        connections[0].reserve(&mut second).unwrap();
+        assert_eq!(connections[0].reserve(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
+        assert_eq!(connections[1].reserve(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
         drop(heads);
-        assert!(connections[1].lend(&mut head()).is_ok(), "its own is free again");
+        assert!(connections[1].reserve(&mut head()).is_ok(), "its own is free again");
         drop(second);
         let mut held = head();
-        connections[2].lend(&mut held).unwrap();
-        assert!(connections[2].lend(&mut head()).is_ok(), "the second head is gone");
+        connections[2].reserve(&mut held).unwrap();
+        assert!(connections[2].reserve(&mut head()).is_ok(), "the second head is gone");
     }
 
     #[test]
@@ -158,18 +158,18 @@ mod tests {
         let [first, second] = ["192.0.2.1", "::ffff:192.0.2.1"].map(|text| all.of_connection(address(text)));
         let mut held: Vec<Parts> = (0..5).map(|_| large()).collect();
         // The first of each connection is its own.
-        first.lend(&mut held[0]).unwrap();
-        second.lend(&mut held[1]).unwrap();
+        first.reserve(&mut held[0]).unwrap();
+        second.reserve(&mut held[1]).unwrap();
         for head in &mut held[2..] {
-            first.lend(head).unwrap();
+            first.reserve(head).unwrap();
         }
-        assert_eq!(second.lend(&mut large()).unwrap_err().code(), Hcert::TooManyRequests);
+        assert_eq!(second.reserve(&mut large()).unwrap_err().code(), Hcert::TooManyRequests);
         let other = all.of_connection(address("192.0.2.2"));
         let mut others: Vec<Parts> = (0..3).map(|_| large()).collect();
         for head in &mut others {
-            other.lend(head).unwrap();
+            other.reserve(head).unwrap();
         }
         drop(held);
-        assert!(second.lend(&mut large()).is_ok());
+        assert!(second.reserve(&mut large()).is_ok());
     }
 }

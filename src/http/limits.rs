@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 use crate::config::limits::{ANSWERS_BYTES_MAX, LARGE_BODIES};
 
@@ -14,7 +14,7 @@ pub const LONG_QUERY_BYTES: usize = 2 * 1024;
 pub const LARGE_BODIES_PER_ADDRESS: usize = LARGE_BODIES / 2;
 
 /// Connections that wait in the kernel until the service takes them, where the system allows as many (`net.core.somaxconn`). Of the usual
-/// 128 a crowd takes all, and whoever comes then tries again a second later.
+/// 128 a crowd takes all, and a client that comes then tries again a second later.
 pub const NEWCOMERS_MAX: u32 = 1_024;
 
 /// Connections at once that are only told that there is no place for them. More are closed without a word.

@@ -21,15 +21,15 @@ use tokio::select;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use super::connection::Connection;
+use super::connection_slots::{ConnectionSlots, NoSlot};
 use super::frames::Frames;
 use super::load::count;
-use super::places::{NoPlace, Places};
-use super::seat::Seat;
 use super::stream::{Protocol, open};
-use super::tls::{Secured, shake_hands};
+use super::tls::{TlsHandshake, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::UnreadAnswers;
-use super::watched::{Reset, WatchedStream};
+use super::write_timeout::{Reset, WriteTimeoutStream};
 use super::{HttpServer, Interactions, RequestOrigin, call, sender};
 use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
@@ -125,7 +125,7 @@ pub async fn serve<L: Listen, R: Interactions>(
 ) {
     let settings = &server.settings;
     let per_address_max = settings.connections_per_address_max;
-    let places = Places::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
+    let slots = ConnectionSlots::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     let (phase, seen) = watch::channel(StopPhase::Open);
     let mut shutdown = pin!(shutdown);
@@ -147,12 +147,12 @@ pub async fn serve<L: Listen, R: Interactions>(
             }
         };
         let (server, seen) = (Arc::clone(&server), seen.clone());
-        match places.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
-            Ok(place) => {
+        match slots.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
+            Ok(slot) => {
                 count(&server.load.connections_accepted);
                 tokio::spawn(async move {
-                    connection(stream, peer, server, Arc::clone(&place.seat), seen, None).await;
-                    drop(place);
+                    serve_connection(stream, peer, server, Arc::clone(&slot.connection), seen, None).await;
+                    drop(slot);
                 });
             }
             Err(reason) => {
@@ -160,8 +160,8 @@ pub async fn serve<L: Listen, R: Interactions>(
                 // Without room even for saying so, it is closed.
                 let Ok(room) = Arc::clone(&refusals).try_acquire_owned() else { continue };
                 tokio::spawn(async move {
-                    let seat = Seat::new(Arc::clone(&server.load));
-                    let refusing = connection(stream, peer, server, seat, seen, Some(reason));
+                    let connection = Connection::new(Arc::clone(&server.load));
+                    let refusing = serve_connection(stream, peer, server, connection, seen, Some(reason));
                     let _ = timeout(Duration::from_secs(REFUSAL_S), refusing).await;
                     drop(room);
                 });
@@ -170,38 +170,38 @@ pub async fn serve<L: Listen, R: Interactions>(
     }
     drop(listener);
     phase.send_replace(StopPhase::Draining);
-    if timeout(server.settings.drain_timeout, places.all_free()).await.is_err() {
-        event!(CONNECTIONS_CUT, open = places.open());
+    if timeout(server.settings.drain_timeout, slots.all_free()).await.is_err() {
+        event!(CONNECTIONS_CUT, open = slots.open());
     }
     phase.send_replace(StopPhase::Cut);
 }
 
-/// Serves a connection, or tells every request of it why it has no place.
-async fn connection<S, R>(
+/// Serves a connection, or tells every request of it why it has no slot.
+async fn serve_connection<S, R>(
     stream: S,
     peer: Option<IpAddr>,
     server: Arc<HttpServer<R>>,
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
-    no_place: Option<NoPlace>,
+    no_slot: Option<NoSlot>,
 ) where
     S: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
     R: Interactions,
 {
     let settings = &server.settings;
-    let stream = WatchedStream::new(stream, settings.write_timeout, Arc::clone(&seat));
-    let Some(presented) = &settings.tls else {
-        return speak(stream, None, peer, server, seat, phase, no_place).await;
+    let stream = WriteTimeoutStream::new(stream, settings.write_timeout, Arc::clone(&connection));
+    let Some(server_certificate) = &settings.tls else {
+        return speak(stream, None, peer, server, connection, phase, no_slot).await;
     };
-    let secured = select! {
-        secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
-        () = seat.asked_to_leave() => return,
+    let handshake = select! {
+        handshake = timeout(settings.header_timeout, shake_hands(server_certificate, stream)) => handshake,
+        () = connection.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };
-    match secured {
+    match handshake {
         // On the heap, so that connections without TLS stay as small as they are.
-        Ok(Ok((secured, stream))) => {
-            Box::pin(speak(stream, Some(secured), peer, server, seat, phase, no_place)).await;
+        Ok(Ok((handshake, stream))) => {
+            Box::pin(speak(stream, Some(handshake), peer, server, connection, phase, no_slot)).await;
         }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
@@ -211,12 +211,12 @@ async fn connection<S, R>(
 /// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
     stream: S,
-    secured: Option<Secured>,
+    handshake: Option<TlsHandshake>,
     peer: Option<IpAddr>,
     server: Arc<HttpServer<R>>,
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
-    no_place: Option<NoPlace>,
+    no_slot: Option<NoSlot>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     R: Interactions,
@@ -224,40 +224,40 @@ async fn speak<S, R>(
     let (silence, write_timeout) = (server.settings.header_timeout, server.settings.write_timeout);
     let opened = select! {
         opened = timeout(silence, open(stream)) => opened,
-        () = seat.asked_to_leave() => return,
+        () = connection.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != StopPhase::Open) => return,
     };
     let Ok(Ok((told, stream))) = opened else { return };
-    let of_requests = Arc::clone(&seat);
+    let of_requests = Arc::clone(&connection);
     let of_refusals = Arc::clone(&server);
-    let certificate = secured.as_ref().and_then(|secured| secured.certificate.as_ref());
+    let certificate = handshake.as_ref().and_then(|handshake| handshake.certificate.as_ref());
     let is_certified = sender::is_certified(&server.settings.x_road, certificate);
     let answer = move |mut request: Request<Incoming>| {
         if is_certified {
-            request.extensions_mut().insert(sender::Certified);
+            request.extensions_mut().insert(sender::HasClientCertificate);
         }
         let busy = of_requests.begin();
-        let seat = Some(Arc::clone(&of_requests));
+        let connection = Some(Arc::clone(&of_requests));
         let server = Arc::clone(&server);
         async move {
             // The request is under way until its answer is on its own.
             let _busy = busy;
-            match no_place {
-                None => call(server, request, RequestOrigin { peer, seat }).await,
+            match no_slot {
+                None => call(server, request, RequestOrigin { peer, connection }).await,
                 Some(reason) => Ok(server.turn_away(request, reason, peer)),
             }
         }
     };
-    match secured.map_or(told, |secured| secured.protocol) {
+    match handshake.map_or(told, |handshake| handshake.protocol) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
             // Whoever has sent all that he wants to send may end his half of the connection (`nc -N`), and still reads.
-            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none()).half_close(true);
+            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_slot.is_none()).half_close(true);
             let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason, peer)));
             // hyper's time limit for the next head ends a silent connection too.
-            let connection = builder.serve_connection(io, service_fn(answer));
-            drive(connection, phase, &seat, None, std::future::pending(), silence).await;
+            let served = builder.serve_connection(io, service_fn(answer));
+            drive(served, phase, &connection, None, std::future::pending(), silence).await;
         }
         Protocol::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -274,7 +274,7 @@ async fn speak<S, R>(
             let service = service_fn(move |request: Request<Incoming>| {
                 let (mut parts, body) = request.into_parts();
                 // On the heap, so that the task of a refused request is small.
-                let answered = match heads.lend(&mut parts) {
+                let answered = match heads.reserve(&mut parts) {
                     Ok(()) => Ok(Box::pin(answer(Request::from_parts(parts, body)))),
                     Err(refusal) => Err(of_refusals.refuse_head(refusal, &parts, peer)),
                 };
@@ -287,8 +287,8 @@ async fn speak<S, R>(
                     Ok::<_, io::Error>(response.map(|body| unread.watch(body)))
                 }
             });
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            drive(connection, phase, &seat, Some(&unread), seat.idle(silence), silence).await;
+            let served = builder.serve_connection(TokioIo::new(stream), service);
+            drive(served, phase, &connection, Some(&unread), connection.idle(silence), silence).await;
         }
     }
 }
@@ -308,14 +308,14 @@ enum CloseReason {
 
 /// Runs a connection to its end. When it has to end, it may finish what is under way: at most for `grace` where that is its own doing.
 async fn drive<C: GracefulConnection>(
-    connection: C,
+    served: C,
     mut phase: watch::Receiver<StopPhase>,
-    seat: &Seat,
+    connection: &Connection,
     unread: Option<&UnreadAnswers>,
     idle: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let mut connection = pin!(connection);
+    let mut served = pin!(served);
     let mut late = pin!(async {
         match unread {
             Some(unread) => unread.late().await,
@@ -323,16 +323,16 @@ async fn drive<C: GracefulConnection>(
         }
     });
     let ending = select! {
-        _ = connection.as_mut() => return,
-        () = seat.told_to_end() => return seat.note_cut(),
-        () = seat.asked_to_leave() => CloseReason::Room,
+        _ = served.as_mut() => return,
+        () = connection.told_to_end() => return connection.note_cut(),
+        () = connection.asked_to_leave() => CloseReason::Room,
         () = late.as_mut() => CloseReason::Unread,
         () = idle => CloseReason::Idle,
         _ = phase.wait_for(|phase| *phase != StopPhase::Open) => CloseReason::Stop,
     };
-    connection.as_mut().graceful_shutdown();
+    served.as_mut().graceful_shutdown();
     // A request that has come meanwhile is still answered; without one there is nothing to wait for.
-    if ending == CloseReason::Room && (is_over(connection.as_mut()).await || !seat.is_busy()) {
+    if ending == CloseReason::Room && (is_over(served.as_mut()).await || !connection.is_busy()) {
         return;
     }
     let enough = async {
@@ -342,15 +342,15 @@ async fn drive<C: GracefulConnection>(
             // However it ends, nobody may leave answers unread for longer.
             CloseReason::Room | CloseReason::Stop => select! {
                 () = late => {}
-                () = nothing_left(seat, unread) => return,
+                () = nothing_left(connection, unread) => return,
             },
         }
-        seat.note_cut();
-        let _ = timeout(grace, nothing_else(seat, unread)).await;
+        connection.note_cut();
+        let _ = timeout(grace, nothing_else(connection, unread)).await;
     };
     select! {
-        _ = connection => {}
-        () = seat.told_to_end() => seat.note_cut(),
+        _ = served => {}
+        () = connection.told_to_end() => connection.note_cut(),
         () = enough => {}
         _ = phase.wait_for(|phase| *phase == StopPhase::Cut) => {}
     }
@@ -358,20 +358,24 @@ async fn drive<C: GracefulConnection>(
 
 /// Ready when nothing is under way on a connection but answers that nobody takes. Other requests of it may be those of other people, where
 /// a proxy has them all on one connection.
-async fn nothing_else(seat: &Seat, unread: Option<&UnreadAnswers>) {
+async fn nothing_else(connection: &Connection, unread: Option<&UnreadAnswers>) {
     // Twice, since an answer without a body may be on its way in between.
     stays(2, || {
-        !seat.is_busy() && unread.is_none_or(UnreadAnswers::only_late) && !seat.is_unread() && !seat.has_unsent()
+        !connection.is_busy()
+            && unread.is_none_or(UnreadAnswers::only_late)
+            && !connection.is_unread()
+            && !connection.has_unsent()
     })
     .await;
 }
 
 /// Ready when nothing is under way on a connection of HTTP/2, for long enough that a request sent before its client knew of the end has
 /// come. Who answers pings is told sooner, and so hyper ends it by itself; it would wait for the others to the end.
-async fn nothing_left(seat: &Seat, unread: Option<&UnreadAnswers>) {
+async fn nothing_left(connection: &Connection, unread: Option<&UnreadAnswers>) {
     match unread {
         Some(unread) => {
-            let is_done = || !seat.is_busy() && unread.is_empty() && !seat.is_unread() && !seat.has_unsent();
+            let is_done =
+                || !connection.is_busy() && unread.is_empty() && !connection.is_unread() && !connection.has_unsent();
             stays(NOTHING_LEFT_LOOKS, is_done).await;
         }
         None => std::future::pending().await,
@@ -388,8 +392,8 @@ async fn stays(looks: u32, is_so: impl Fn() -> bool) {
 }
 
 /// Lets a connection do what it can do without waiting; whether it came to its end.
-async fn is_over(mut connection: Pin<&mut impl Future>) -> bool {
-    std::future::poll_fn(|context| Poll::Ready(connection.as_mut().poll(context).is_ready())).await
+async fn is_over(mut served: Pin<&mut impl Future>) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(served.as_mut().poll(context).is_ready())).await
 }
 
 #[cfg(test)]

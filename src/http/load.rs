@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counters of the door. Those in the plural without a verb go up and down; the others only rise.
+/// Counters of the HTTP front end. Those in the plural without a verb go up and down; the others only rise.
 #[derive(Debug, Default)]
 pub struct LoadCounters {
     /// Connections that have a place, those in a handshake included.
@@ -35,16 +35,16 @@ pub struct LoadCounters {
 
 /// One more of something that goes up and down, as long as this lives.
 #[derive(Debug)]
-pub(super) struct Counted<'a>(&'a AtomicUsize);
+pub(super) struct GaugeGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
-    pub(super) fn new(counter: &'a AtomicUsize) -> Counted<'a> {
+impl<'a> GaugeGuard<'a> {
+    pub(super) fn new(counter: &'a AtomicUsize) -> GaugeGuard<'a> {
         counter.fetch_add(1, Ordering::Relaxed);
-        Counted(counter)
+        GaugeGuard(counter)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,19 +1,21 @@
-//! The door: the only room that knows hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
+//! The HTTP front end: the only module that uses hyper. It turns a request into an [`Interaction`], and its answer into HTTP.
 //!
 //! [`HttpServer::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
-pub mod account;
 mod address;
 mod admission;
+pub mod answer_form;
 mod answers;
-pub mod arrival;
+pub mod audit_record;
 mod body;
 mod caller;
 mod clients;
 pub mod condition;
+mod connection;
+mod connection_slots;
+mod forwarded_headers;
 mod frames;
 pub mod guard;
-mod handed_on;
 mod head_lines;
 mod header;
 mod heads;
@@ -22,16 +24,15 @@ mod listener;
 mod load;
 pub mod media;
 pub mod message;
-mod places;
 mod pretty;
 mod proxy;
 mod quality;
 pub mod query;
 pub mod request;
+pub mod request_head;
 mod request_id;
 mod respond;
 pub mod route;
-mod seat;
 mod security;
 mod sender;
 pub mod settings;
@@ -42,9 +43,8 @@ mod token;
 pub mod trace;
 mod unparsed;
 mod unread;
-pub mod wanted;
-mod watched;
 mod work;
+mod write_timeout;
 pub mod x_road;
 
 use std::io;
@@ -65,26 +65,26 @@ use tokio::runtime::Handle;
 use crate::access::Tokens;
 use crate::config::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX};
 use crate::interaction::context::{AuditAction, AuditEvent, NamedCollector, NamedKeys};
-use crate::interaction::{Answer, Instead, Interaction, Pool, RequestContext, Service};
+use crate::interaction::{Answer, BrokenAnswer, Interaction, Pool, RequestContext, Service};
 use crate::tls::TlsStatus;
 use admission::Admission;
-use arrival::{Arrival, RequestFacts, RequestOrigin, RequestQuery};
+use answer_form::AnswerForm;
 use base::log::{self, AnsweredRequest};
 use base::metrics;
 use base::trace::Trace;
+use connection_slots::NoSlot;
 use fhir::outcome::{Hcert, Issue, Outcome};
 pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
 pub use load::LoadCounters;
 use load::count;
-use places::NoPlace;
+use request_head::{RequestFacts, RequestHead, RequestOrigin, RequestQuery};
 use route::Route;
 pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
 use token::TokenAnswer;
 use trace::Traced;
-use unparsed::Reason;
-use wanted::AnswerForm;
+use unparsed::UnparsedReason;
 
 /// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
 const LARGE_FORM_BYTES: usize = 256 * 1024;
@@ -232,15 +232,15 @@ impl<R: Interactions> HttpServer<R> {
 
     /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
     pub fn tls_status(&self, now: i64) -> Option<TlsStatus> {
-        self.settings.tls.as_ref().map(|presented| presented.status(now))
+        self.settings.tls.as_ref().map(|server_certificate| server_certificate.status(now))
     }
 
-    /// Answers a request of a connection that has no place.
-    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
+    /// Answers a request of a connection that has no slot.
+    fn turn_away<B>(&self, request: Request<B>, reason: NoSlot, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let wanted = AnswerForm::new(request.method(), request.headers());
         let issue = match reason {
-            NoPlace::Full => Issue::new(Hcert::ConnectionsFull),
-            NoPlace::TooManyOfAddress => {
+            NoSlot::Full => Issue::new(Hcert::ConnectionsFull),
+            NoSlot::TooManyOfAddress => {
                 let max = self.settings.connections_per_address_max;
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
@@ -260,12 +260,12 @@ impl<R: Interactions> HttpServer<R> {
     }
 
     /// Answers what hyper reads no request of.
-    fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
+    fn refuse_unparsed(&self, reason: UnparsedReason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
-            Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
-            Reason::Body => message::too_long(self.settings.body_bytes_max),
-            Reason::Target => message::target_too_long(),
-            Reason::Headers => message::headers_too_long(),
+            UnparsedReason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            UnparsedReason::Body => message::too_long(self.settings.body_bytes_max),
+            UnparsedReason::Target => message::target_too_long(),
+            UnparsedReason::Headers => message::headers_too_long(),
         };
         self.refuse(issue, &AnswerForm::new(&Method::GET, &hyper::HeaderMap::new()), peer)
     }
@@ -321,7 +321,7 @@ impl<R: Interactions> HttpServer<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        self.answer_well_formed(request, RequestOrigin { peer, seat: None }, Ok(())).await
+        self.answer_well_formed(request, RequestOrigin { peer, connection: None }, Ok(())).await
     }
 
     /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.
@@ -341,16 +341,16 @@ impl<R: Interactions> HttpServer<R> {
             count(&self.load.x_road_dropped);
         }
         let secure = security::is_secure(&self.settings, &parts, peer);
-        let (arrival, query, mut known) = Arrival::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
-        let mut response = if arrival.may_change() {
+        let (head, query, mut known) = RequestHead::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
+        let mut response = if head.may_change() {
             let server = Arc::clone(&self);
-            let task = tokio::spawn(async move { server.trace(&arrival, query, body, &mut known).await });
+            let task = tokio::spawn(async move { server.trace(&head, query, body, &mut known).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = AnswerForm::new(&Method::GET, &hyper::HeaderMap::new());
                 self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
-            self.trace(&arrival, query, body, &mut known).await
+            self.trace(&head, query, body, &mut known).await
         };
         security::protect(response.headers_mut(), secure);
         if self.settings.is_developer {
@@ -362,7 +362,7 @@ impl<R: Interactions> HttpServer<R> {
     /// Settles a request within its trace, so that every line of the log about it says which.
     async fn trace<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         body: B,
         known: &mut RequestFacts,
@@ -371,8 +371,8 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let _under_way = self.settings.metrics.requests.begin();
-        let traced = Traced::of(&arrival.parts.headers, &known.wanted.request_id);
-        let settled = pin!(self.settle(arrival, query, body, known));
+        let traced = Traced::of(&head.parts.headers, &known.wanted.request_id);
+        let settled = pin!(self.settle(head, query, body, known));
         let mut response = traced.trace.within(settled).await;
         traced.give_back(&mut response);
         response
@@ -380,7 +380,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn settle<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         body: B,
         known: &mut RequestFacts,
@@ -389,51 +389,51 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         // What is no whole request of ours is given no token and told of none.
-        let is_let_in = arrival.let_in.is_ok() && query.pairs.is_ok();
+        let is_let_in = head.let_in.is_ok() && query.pairs.is_ok();
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out() && is_let_in);
         let smart = self.settings.smart.as_ref();
         let smart = smart.filter(|_| is_let_in && (self.settings.needs_token || self.gives_out_tokens()));
-        let mut response = match (&arrival.route, tokens, smart) {
-            (Route::TokenService, Some(tokens), _) => Box::pin(self.issue(tokens, arrival, body, known)).await,
-            (Route::TokenKeys, Some(tokens), _) => Box::pin(token::keys(tokens, &arrival.parts, &known.wanted)).await,
+        let mut response = match (&head.route, tokens, smart) {
+            (Route::TokenService, Some(tokens), _) => Box::pin(self.issue(tokens, head, body, known)).await,
+            (Route::TokenKeys, Some(tokens), _) => Box::pin(token::keys(tokens, &head.parts, &known.wanted)).await,
             (Route::SmartConfiguration, _, Some(smart)) => {
-                let document = smart.document(&self.settings, arrival.base_path(&self.settings));
-                token::document(document, &arrival.parts, &known.wanted)
+                let document = smart.document(&self.settings, head.base_path(&self.settings));
+                token::document(document, &head.parts, &known.wanted)
             }
             _ => {
                 let mut result = {
-                    let work = pin!(self.work(arrival, query, body, known));
+                    let work = pin!(self.work(head, query, body, known));
                     guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
                 };
-                if !arrival.may_change() {
-                    self.lend(&mut result, known.wanted.pretty, arrival);
+                if !head.may_change() {
+                    self.reserve(&mut result, known.wanted.pretty, head);
                 }
-                if let Err(unwritten) = self.account_in_turn(arrival, known, &result).await {
+                if let Err(unwritten) = self.record_in_turn(head, known, &result).await {
                     result = Err(unwritten);
                 }
-                self.respond(arrival, &known.wanted, result).await
+                self.respond(head, &known.wanted, result).await
             }
         };
-        let (parts, wanted) = (&arrival.parts, &known.wanted);
+        let (parts, wanted) = (&head.parts, &known.wanted);
         x_road::give_back(&mut response, parts, wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
-            let allow = route::allow(arrival.base_path(&self.settings), parts.uri.path(), Some(&parts.method));
+            let allow = route::allow(head.base_path(&self.settings), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, took) = (method_name(&parts.method), status.as_u16(), arrival.at.elapsed());
-        let label = route::label(&arrival.route);
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), head.at.elapsed());
+        let label = route::label(&head.route);
         let counted = metrics::ResponseLabels { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
         log::answered(&AnsweredRequest {
             method,
             route: label,
-            action: action(&arrival.route).map(AuditAction::name),
+            action: action(&head.route).map(AuditAction::name),
             status,
             took,
-            client: arrival.client,
+            client: head.client,
             request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
             x_road_id: x_road::logged_id(wanted).as_deref(),
             refused: response.extensions_mut().remove().as_ref(),
@@ -443,16 +443,16 @@ impl<R: Interactions> HttpServer<R> {
 
     /// Writes the event of a request down. That of a long query is written in turn, and its turn ends when the trail has caught up, so that the
     /// events of one client leave room for those of others.
-    async fn account_in_turn(
+    async fn record_in_turn(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         known: &mut RequestFacts,
         result: &Result<Answer, Outcome>,
     ) -> Result<(), Outcome> {
-        let bytes = arrival.query_bytes().max(known.form.as_ref().map_or(0, String::len));
+        let bytes = head.query_bytes().max(known.form.as_ref().map_or(0, String::len));
         // Without a turn it is written all the same: it must not be lost.
-        let turn = self.admission.enter_query(arrival.client_key(), bytes).await.ok().flatten();
-        self.account(arrival, known, result)?;
+        let turn = self.admission.enter_query(head.client_key(), bytes).await.ok().flatten();
+        self.record(head, known, result)?;
         if turn.is_some() {
             tokio::task::yield_now().await;
             for _ in 0..TRAIL_LOOKS {
@@ -469,7 +469,7 @@ impl<R: Interactions> HttpServer<R> {
     async fn issue<B>(
         &self,
         tokens: &Tokens,
-        arrival: &Arrival,
+        head: &RequestHead,
         body: B,
         known: &mut RequestFacts,
     ) -> Response<Full<Bytes>>
@@ -477,13 +477,13 @@ impl<R: Interactions> HttpServer<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let settings = &self.settings;
-        let issue = token::issue(tokens, settings, self.lender(None), &arrival.parts, body, &known.wanted);
-        let TokenAnswer { response, order } = issue.await;
-        let Some(mut event) = self.event(arrival, known) else { return response };
-        if let Some(order) = order {
-            event.who.person = Some(order.person);
-            event.who.roles = vec![order.role];
-            event.who.organization = order.organization;
+        let issue = token::issue(tokens, settings, self.allocator(None), &head.parts, body, &known.wanted);
+        let TokenAnswer { response, request } = issue.await;
+        let Some(mut event) = self.event(head, known) else { return response };
+        if let Some(request) = request {
+            event.who.person = Some(request.person);
+            event.who.roles = vec![request.role];
+            event.who.organization = request.organization;
         }
         let answered = Ok(Answer { status: response.status().as_u16(), ..Answer::default() });
         match self.run.end(event, None, &answered) {
@@ -497,19 +497,19 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn respond(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         wanted: &AnswerForm,
         result: Result<Answer, Outcome>,
     ) -> Response<Full<Bytes>> {
         match result {
-            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
+            Ok(Answer { broken: Some(broken), .. }) => respond::broken(broken),
             Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
                 Box::pin(self.respond_at_length(answer, wanted)).await
             }
             Ok(answer) => respond::answer(answer, wanted),
             Err(outcome) => {
                 self.count(&outcome);
-                match arrival.route {
+                match head.route {
                     Route::Fault(fault) if outcome.leading() == Hcert::PathUnknown => x_road::fault(fault, wanted),
                     _ => respond::outcome(&outcome, wanted, &self.settings.issue_system),
                 }
@@ -535,30 +535,30 @@ impl<R: Interactions> HttpServer<R> {
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn account(
+    fn record(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         known: &mut RequestFacts,
         result: &Result<Answer, Outcome>,
     ) -> Result<(), Outcome> {
-        let Some(mut event) = self.event(arrival, known) else { return Ok(()) };
-        account::note_parameters(&mut event, &arrival.parts, known.form.take());
+        let Some(mut event) = self.event(head, known) else { return Ok(()) };
+        audit_record::note_parameters(&mut event, &head.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
         self.run.end(event, known.met.take(), result)
     }
 
     /// The event of a request, as far as its head and its caller tell; nothing where none is written.
-    fn event(&self, arrival: &Arrival, known: &mut RequestFacts) -> Option<AuditEvent> {
+    fn event(&self, head: &RequestHead, known: &mut RequestFacts) -> Option<AuditEvent> {
         let from = known.from.take()?;
-        let mut event = match &arrival.route {
+        let mut event = match &head.route {
             Route::To(interaction) => self.run.event(Some(interaction))?,
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
             Route::TokenService => AuditEvent { action: AuditAction::TokenIssue, ..self.run.event(None)? },
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => {
                 let mut event = self.run.event(None)?;
-                let (base_path, path) = (arrival.base_path(&self.settings), arrival.parts.uri.path());
+                let (base_path, path) = (head.base_path(&self.settings), head.parts.uri.path());
                 if let Some((kind, id)) = route::named(base_path, path) {
-                    account::note_path(&mut event, &kind, &id);
+                    audit_record::note_path(&mut event, &kind, &id);
                 }
                 event
             }
@@ -566,7 +566,7 @@ impl<R: Interactions> HttpServer<R> {
         event.from = from;
         event.trace = known.wanted.request_id.as_str().to_owned();
         if let Some(identity) = &known.identity {
-            account::name(&mut event, identity);
+            audit_record::name(&mut event, identity);
         }
         Some(event)
     }
@@ -616,7 +616,7 @@ async fn call<R: Interactions>(
         tokio::task::yield_now().await;
     }
     match response.extensions().get() {
-        Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),
+        Some(BrokenAnswer::HangUp) => Err(io::Error::other("a fault ends the connection")),
         _ => Ok(response),
     }
 }

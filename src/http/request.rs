@@ -4,12 +4,12 @@ use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH,
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
-use super::arrival::Arrival;
+use super::answer_form::AnswerForm;
 use super::message::{length, too_long};
 use super::query::Pair;
+use super::request_head::RequestHead;
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
-use super::{condition, handed_on, header, media, proxy, query, x_road};
+use super::{condition, forwarded_headers, header, media, proxy, query, x_road};
 use crate::interaction::context::{Actor, IfNoneExist};
 use crate::interaction::table::InteractionRow;
 use crate::interaction::{BodyContent, Prefer, RequestContext, Return};
@@ -48,22 +48,22 @@ pub fn check_body(parts: &Parts, content: Option<BodyContent>, has_body: bool, b
 /// Every header and parameter that is not understood.
 pub fn context(
     settings: &HttpSettings,
-    arrival: &Arrival,
+    head: &RequestHead,
     wanted: &AnswerForm,
     parameters: Vec<Pair>,
     row: &InteractionRow,
 ) -> Result<RequestContext, Outcome> {
-    let Arrival { parts, origin, .. } = arrival;
+    let RequestHead { parts, origin, .. } = head;
     let headers = &parts.headers;
     let mut issues = Vec::new();
-    let base_url = kept(proxy::base_url(settings, parts, origin.peer, arrival.base_path(settings)), &mut issues);
+    let base_url = kept(proxy::base_url(settings, parts, origin.peer, head.base_path(settings)), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
-    let handed_on = kept(
-        handed_on::read(settings, headers, x_road::is_by(parts), row.asks_registry, wanted.x_road_id.as_ref()),
+    let forwarded = kept(
+        forwarded_headers::read(settings, headers, x_road::is_by(parts), row.asks_registry, wanted.x_road_id.as_ref()),
         &mut issues,
     );
     if !issues.is_empty() {
@@ -72,7 +72,7 @@ pub fn context(
     // Only a version keeps who made it.
     let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
     let x_road_id =
-        handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| Some(handed_on.x_road.id.as_ref()?.text()));
+        forwarded.as_ref().filter(|_| keeps).and_then(|forwarded| Some(forwarded.x_road.id.as_ref()?.text()));
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(RequestContext {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
@@ -87,9 +87,9 @@ pub fn context(
         by_form: row.body == Some(BodyContent::Form),
         who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,
-        client: arrival.counted.map(|counted| counted.client),
-        handed_on,
-        held: None,
+        client: head.counted.map(|counted| counted.client),
+        forwarded,
+        grants: None,
         met: None,
         names_identifier: false,
     })
@@ -145,7 +145,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
-    use crate::http::arrival::RequestOrigin;
+    use crate::http::request_head::RequestOrigin;
     use crate::http::route::Route;
 
     fn parts(method: &str, headers: &[(&str, &str)]) -> Parts {
@@ -176,11 +176,11 @@ mod tests {
         let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
-        let origin = RequestOrigin { peer: None, seat: None };
-        let (arrival, _, known) = Arrival::read(&settings, parts, origin, Ok(()), false);
-        let Route::To(interaction) = &arrival.route else { panic!("a search") };
+        let origin = RequestOrigin { peer: None, connection: None };
+        let (head, _, known) = RequestHead::read(&settings, parts, origin, Ok(()), false);
+        let Route::To(interaction) = &head.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();
-        let outcome = context(&settings, &arrival, &known.wanted, parameters, interaction.row).unwrap_err();
+        let outcome = context(&settings, &head, &known.wanted, parameters, interaction.row).unwrap_err();
         let codes: Vec<_> = outcome.issues().iter().map(Issue::code).collect();
         assert_eq!(codes, [Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::SearchValueWrong]);
     }

@@ -12,13 +12,13 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
+use super::answer_form::AnswerForm;
 use super::header;
 use super::media::MediaTypes;
 use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
-use super::wanted::AnswerForm;
-use crate::interaction::{Answer, Instead, RequestPermit};
+use crate::interaction::{Answer, BrokenAnswer, RequestPermit};
 use base::log::{RefusalReason, shown};
 use certificate::Version;
 use fhir::date_time;
@@ -107,10 +107,10 @@ fn challenge(outcome: &Outcome) -> HeaderValue {
 }
 
 /// What a registry that is told to fail sends. Contract 6.4.
-pub(super) fn instead(instead: Instead) -> Response<Full<Bytes>> {
+pub(super) fn broken(broken: BrokenAnswer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from("<!DOCTYPE html><html><body><h1>It works!</h1></body></html>"));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
-    response.extensions_mut().insert(instead);
+    response.extensions_mut().insert(broken);
     response
 }
 

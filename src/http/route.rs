@@ -7,7 +7,7 @@ use hyper::Method;
 use super::address::{KEYS_PATH, SMART_PATH, TOKEN_PATH, without_slash};
 use super::query::decode;
 use super::x_road::XRoadFault;
-use crate::interaction::{Instance, Interaction, PathId, Verb};
+use crate::interaction::{HttpMethod, Instance, Interaction, PathId};
 use certificate::Id;
 
 /// What a method and a path lead to.
@@ -46,11 +46,11 @@ pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
     }
     let segments = &mut [""; SEGMENTS_MAX];
     let Some(segments) = split(&path, segments) else { return Route::Unknown };
-    let name = if method == Method::HEAD { Verb::Get.name() } else { method.as_str() };
-    let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
+    let name = if method == Method::HEAD { HttpMethod::Get.name() } else { method.as_str() };
+    let verb = HttpMethod::ALL.into_iter().find(|verb| verb.name() == name);
     match verb.and_then(|verb| Interaction::find(verb, segments)) {
         Some(interaction) => Route::To(interaction),
-        None if !Verb::ALL.iter().any(|verb| Interaction::find(*verb, segments).is_some()) => Route::Unknown,
+        None if !HttpMethod::ALL.iter().any(|verb| Interaction::find(*verb, segments).is_some()) => Route::Unknown,
         None if method == Method::OPTIONS => Route::Options,
         None => Route::WrongMethod,
     }
@@ -62,11 +62,11 @@ pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
     let segments = &mut [""; SEGMENTS_MAX];
     let segments = decoded.as_deref().and_then(|path| split(path, segments));
     let mut allowed = Vec::new();
-    for verb in Verb::ALL {
+    for verb in HttpMethod::ALL {
         let known = path == "*" || segments.is_some_and(|segments| Interaction::find(verb, segments).is_some());
         if known && except.is_none_or(|except| except != verb.name()) {
             allowed.push(verb.name());
-            if verb == Verb::Get {
+            if verb == HttpMethod::Get {
                 allowed.push("HEAD");
             }
         }

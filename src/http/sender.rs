@@ -7,7 +7,7 @@ use hyper::header::HeaderName;
 use hyper::http::request::Parts;
 
 use super::clients::CountedFor;
-use super::handed_on::{AUTHOR_ID, CLIENT, ID, ISSUE, USERID};
+use super::forwarded_headers::{AUTHOR_ID, CLIENT, ID, ISSUE, USERID};
 use super::proxy;
 use super::query::decode;
 use super::settings::HttpSettings;
@@ -16,15 +16,15 @@ use crate::interaction::ClientKey;
 
 /// Marks a request of a connection whose client certificate `x_road.from` names.
 #[derive(Clone, Copy)]
-pub(super) struct Certified;
+pub(super) struct HasClientCertificate;
 
 /// Marks a request whose sender is trusted to set the headers of X-Road.
 #[derive(Clone, Copy)]
-struct Trusted;
+struct TrustedSender;
 
 /// Marks a request whose headers of X-Road were dropped: their names, for the audit trail.
 #[derive(Clone)]
-pub(super) struct Dropped(pub String);
+pub(super) struct DroppedHeaders(pub String);
 
 /// Whether `x_road.from` names the certificate that a client showed in its handshake, by the SHA-256 of its DER.
 pub(super) fn is_certified(x_road: &XRoadSettings, certificate: Option<&[u8; 32]>) -> bool {
@@ -41,10 +41,10 @@ pub(super) fn drop_claims(settings: &HttpSettings, parts: &mut Parts, peer: Opti
     let address = proxy::sender(settings, parts, peer);
     let is_named = |sender: &XRoadSender| match sender {
         XRoadSender::Network(network) => address.is_some_and(|address| network.contains(address)),
-        XRoadSender::Certificate(_) => parts.extensions.get::<Certified>().is_some(),
+        XRoadSender::Certificate(_) => parts.extensions.get::<HasClientCertificate>().is_some(),
     };
     if trusted.iter().any(is_named) {
-        parts.extensions.insert(Trusted);
+        parts.extensions.insert(TrustedSender);
         return false;
     }
     let claims: Vec<HeaderName> = parts.headers.keys().filter(|name| is_claim(name)).cloned().collect();
@@ -60,7 +60,7 @@ pub(super) fn drop_claims(settings: &HttpSettings, parts: &mut Parts, peer: Opti
     if names.len() < claims.len() {
         names.push("others".to_owned());
     }
-    parts.extensions.insert(Dropped(names.join(", ")));
+    parts.extensions.insert(DroppedHeaders(names.join(", ")));
     true
 }
 
@@ -71,7 +71,7 @@ fn is_claim(name: &HeaderName) -> bool {
 /// Whom the bounds on clients count a request for: the client that a trusted sender names, else an address. `None`: the request is
 /// not counted, as those of this machine itself.
 pub(super) fn counted_for(settings: &HttpSettings, parts: &Parts, peer: Option<IpAddr>) -> Option<CountedFor> {
-    if parts.extensions.get::<Trusted>().is_some()
+    if parts.extensions.get::<TrustedSender>().is_some()
         && let Some(client) = x_road_client(parts)
     {
         let sender = proxy::sender(settings, parts, peer).map(ClientKey::sender);
@@ -129,7 +129,7 @@ mod tests {
     /// Headers that stay of all claims, and the names of those that were dropped.
     fn left(settings: &HttpSettings, mut parts: Parts, peer: &str) -> (usize, Option<String>) {
         let dropped = drop_claims(settings, &mut parts, Some(peer.parse().unwrap()));
-        let names = parts.extensions.get::<Dropped>().map(|dropped| dropped.0.clone());
+        let names = parts.extensions.get::<DroppedHeaders>().map(|dropped| dropped.0.clone());
         assert_eq!(dropped, names.is_some());
         (parts.headers.len(), names)
     }
@@ -148,7 +148,7 @@ mod tests {
         let by_certificate = settings(&[&"ab".repeat(32)]);
         assert_eq!(left(&by_certificate, parts(&CLAIMS), SERVER), (1, names));
         let mut certified = parts(&CLAIMS);
-        certified.extensions.insert(Certified);
+        certified.extensions.insert(HasClientCertificate);
         assert_eq!(left(&by_certificate, certified, SERVER), (4, None));
         let unset = HttpSettings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         assert_eq!(left(&unset, parts(&CLAIMS), SERVER), (4, None), "without the setting every sender may");

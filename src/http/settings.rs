@@ -1,4 +1,4 @@
-//! What this room takes from the settings, ready for use.
+//! What this module takes from the settings, ready for use.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoadSender, XRoadSettings};
-use crate::tls::Presented;
+use crate::tls::ServerCertificate;
 use base::metrics::Metrics;
 
-/// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
+/// Settings of the HTTP front end. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     pub base_path: String,
@@ -37,7 +37,7 @@ pub struct HttpSettings {
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
     /// What the service shows over TLS. `None`: it speaks in clear.
-    pub tls: Option<Arc<Presented>>,
+    pub tls: Option<Arc<ServerCertificate>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
     pub uncounted: Vec<Network>,
     pub connections_max: usize,
@@ -81,7 +81,7 @@ impl HttpSettings {
         };
         if is_developer && !server.trusted_proxies.is_empty() {
             let problem =
-                "`hcert dev` gives every right to whoever comes, so it takes no requests of server.trusted_proxies";
+                "`hcert dev` gives every right to every caller, so it takes no requests of server.trusted_proxies";
             return Err(ConfigError(format!("{problem}; leave it away, or run `hcert serve`")));
         }
         if !is_developer && !is_local && !config.tls.is_on() && !server.plain_behind_proxy {
@@ -146,8 +146,8 @@ impl HttpSettings {
     }
 
     /// How long the body of a request may take.
-    pub fn patience(&self) -> Patience {
-        Patience { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
+    pub fn body_timeout(&self) -> BodyTimeout {
+        BodyTimeout { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
     }
 
     /// Whether connections of an address are bounded for that address alone: not those of an address that stands for many clients of
@@ -163,14 +163,14 @@ impl HttpSettings {
     }
 }
 
-/// How long a body may take.
+/// How long the body of a request may take to arrive.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct BodyTimeout {
     pub whole: Duration,
     pub bytes_per_second_min: u64,
 }
 
-impl Patience {
+impl BodyTimeout {
     /// When more than `bytes` must have arrived of a body that began to be read at `start`.
     pub(super) fn end(self, start: Instant, bytes: usize) -> Instant {
         let at_slowest = Duration::from_millis(bytes as u64 * 1_000 / self.bytes_per_second_min.max(1));

@@ -266,13 +266,13 @@ async fn what_a_body_becomes_is_lent_with_it() {
     let request = || create().header(hyper::header::TRANSFER_ENCODING, "chunked");
     let body = " ".repeat(LARGE_BODY_BYTES);
     let rest = LARGE_BODY_BYTES * crate::config::limits::BODY_EXPANSION;
-    let held = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX - rest + 4_096).unwrap();
+    let held = server.bodies.of(BodySize::Small).reserve(SMALL_BODIES_BYTES_MAX - rest + 4_096).unwrap();
     assert_eq!(send(&server, request(), &body).await.status, 503);
     assert!(server.run.seen.lock().unwrap().is_empty());
     assert_eq!(send(&server, request(), "{}").await.status, 200);
     drop(held);
     assert_eq!(send(&server, request(), &body).await.status, 200);
-    let all = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX);
+    let all = server.bodies.of(BodySize::Small).reserve(SMALL_BODIES_BYTES_MAX);
     assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
@@ -285,7 +285,7 @@ async fn a_panic_on_the_pool_is_answered() {
     assert_eq!(told.codes(), refused(500, Hcert::Internal));
     assert!(!told.body.contains("secret"));
     let bytes_max = server.settings.body_bytes_max;
-    let all = server.bodies.of(BodySize::Large).borrow(LARGE_BODIES_HELD * bytes_max);
+    let all = server.bodies.of(BodySize::Large).reserve(LARGE_BODIES_HELD * bytes_max);
     assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
@@ -506,7 +506,7 @@ async fn memory_is_lent_for_what_an_indented_answer_may_become() {
     // Others hold so much that the share of one connection is less than that.
     let others: Vec<_> = std::iter::from_fn(|| {
         let share = (ANSWERS_BYTES_MAX - server.answers.bytes()) / ANSWERS_FREE_SHARE;
-        (share >= bytes * INDENTED_EXPANSION).then(|| server.answers.lend(None, share).unwrap())
+        (share >= bytes * INDENTED_EXPANSION).then(|| server.answers.reserve(None, share).unwrap())
     })
     .collect();
     assert_eq!(send(&server, Request::get("/fhir/metadata"), "").await.status, 200);

@@ -16,14 +16,14 @@ use tokio_rustls::server::TlsStream;
 use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, TlsSettings};
 use crate::http::limits::TLS_LOOK_S;
-use crate::tls::{self, ClientCertificatePolicy, FileCheck, Presented, TlsOptions};
+use crate::tls::{self, ClientCertificatePolicy, FileCheck, ServerCertificate, TlsOptions};
 use base::log::event;
 
 /// What the service shows over TLS; nothing where the settings name no certificate.
 ///
 /// # Errors
 /// Which file cannot be used, and why.
-pub fn present(settings: &TlsSettings) -> Result<Option<Arc<Presented>>, ConfigError> {
+pub fn present(settings: &TlsSettings) -> Result<Option<Arc<ServerCertificate>>, ConfigError> {
     let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else { return Ok(None) };
     let options = TlsOptions {
         certificate: certificate.clone(),
@@ -32,7 +32,7 @@ pub fn present(settings: &TlsSettings) -> Result<Option<Arc<Presented>>, ConfigE
         http2: true,
         clients: clients(settings),
     };
-    Presented::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
+    ServerCertificate::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
 }
 
 /// # Errors
@@ -50,7 +50,7 @@ fn clients(settings: &TlsSettings) -> Option<ClientCertificatePolicy> {
 
 /// What a handshake settled.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Secured {
+pub(super) struct TlsHandshake {
     /// The one ALPN chose, else HTTP/1.1.
     pub protocol: Protocol,
     /// SHA-256 of the certificate that the client showed, if it showed one.
@@ -61,11 +61,14 @@ pub(super) struct Secured {
 ///
 /// # Errors
 /// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
-pub(super) async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Secured, TlsStream<S>)>
+pub(super) async fn shake_hands<S>(
+    server_certificate: &ServerCertificate,
+    stream: S,
+) -> io::Result<(TlsHandshake, TlsStream<S>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let stream = TlsAcceptor::from(presented.settings()).accept(stream).await?;
+    let stream = TlsAcceptor::from(server_certificate.settings()).accept(stream).await?;
     let connection = stream.get_ref().1;
     let protocol = match connection.alpn_protocol() {
         Some(b"h2") => Protocol::Http2,
@@ -73,14 +76,14 @@ where
     };
     let shown = connection.peer_certificates().and_then(|chain| chain.first());
     let certificate = shown.and_then(|own| digest(&SHA256, own).as_ref().try_into().ok());
-    Ok((Secured { protocol, certificate }, stream))
+    Ok((TlsHandshake { protocol, certificate }, stream))
 }
 
 /// Reads certificate and key again whenever they change or `asked` comes, and tells in the log what is wrong with them. Never ready.
-pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
+pub async fn keep_current(server_certificate: Arc<ServerCertificate>, mut asked: Signal) {
     let mut told = Vec::new();
     loop {
-        let status = presented.status(now());
+        let status = server_certificate.status(now());
         for warning in status.warnings.iter().filter(|warning| !told.contains(*warning)) {
             event!(TLS_WARNING, warning = warning.as_str());
         }
@@ -89,7 +92,7 @@ pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
             Some(()) = asked.recv() => true,
             () = sleep(Duration::from_secs(TLS_LOOK_S)) => false,
         };
-        let looking = Arc::clone(&presented);
+        let looking = Arc::clone(&server_certificate);
         // A disk of the network may take its time, and then it shall not be that of requests.
         match spawn_blocking(move || looking.look(is_asked)).await {
             Ok(FileCheck::Unchanged) => {}

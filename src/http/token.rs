@@ -7,13 +7,13 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 use serde_json::json;
 
-use super::body::{Lender, linger, receive};
+use super::answer_form::AnswerForm;
+use super::body::{BodyAllocator, linger, receive};
 use super::quality::members;
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
 use super::{message, respond};
 use crate::access::Tokens;
-use crate::access::token::TokenOrder;
+use crate::access::token::TokenRequest;
 use base::log::RefusalReason;
 use base::log::event;
 use fhir::outcome::{Hcert, Language, Outcome};
@@ -38,14 +38,14 @@ impl TokenRefusal {
 /// What the token service answers, and the order that it could read.
 pub(super) struct TokenAnswer {
     pub response: Response<Full<Bytes>>,
-    pub order: Option<TokenOrder>,
+    pub request: Option<TokenRequest>,
 }
 
 /// Gives out a token.
 pub(super) async fn issue<B>(
     tokens: &Tokens,
     settings: &HttpSettings,
-    lender: Lender<'_>,
+    allocator: BodyAllocator<'_>,
     parts: &Parts,
     body: B,
     wanted: &AnswerForm,
@@ -54,11 +54,11 @@ where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
     if parts.method != Method::POST {
-        return TokenAnswer { response: other_method(parts, "POST, OPTIONS", wanted), order: None };
+        return TokenAnswer { response: other_method(parts, "POST, OPTIONS", wanted), request: None };
     }
-    let order = ordered(settings, lender, &parts.headers, body).await;
-    let issued = match &order {
-        Ok(order) => issued(tokens, order).await,
+    let request = ordered(settings, allocator, &parts.headers, body).await;
+    let issued = match &request {
+        Ok(request) => issued(tokens, request).await,
         Err(refusal) => Err(refusal.clone()),
     };
     let response = match issued {
@@ -70,7 +70,7 @@ where
             response
         }
     };
-    TokenAnswer { response, order: order.ok() }
+    TokenAnswer { response, request: request.ok() }
 }
 
 /// A JSON document that is only read.
@@ -101,10 +101,10 @@ pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &AnswerForm) ->
 /// Reads what is ordered.
 async fn ordered<B>(
     settings: &HttpSettings,
-    lender: Lender<'_>,
+    allocator: BodyAllocator<'_>,
     headers: &HeaderMap,
     mut body: B,
-) -> Result<TokenOrder, TokenRefusal>
+) -> Result<TokenRequest, TokenRefusal>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
@@ -117,7 +117,7 @@ where
         ));
     }
     let length = message::length(headers).map_err(|issue| refused(&issue.into()))?;
-    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &lender).await {
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.body_timeout(), &allocator).await {
         Ok(received) => received,
         Err(outcome) => {
             if outcome.leading() != Hcert::BodyTimeout {
@@ -126,15 +126,15 @@ where
             return Err(refused(&outcome));
         }
     };
-    TokenOrder::read(&received.bytes).map_err(|wrong| TokenRefusal::new(400, "invalid_request", wrong.0))
+    TokenRequest::read(&received.bytes).map_err(|wrong| TokenRefusal::new(400, "invalid_request", wrong.0))
 }
 
-async fn issued(tokens: &Tokens, order: &TokenOrder) -> Result<String, TokenRefusal> {
-    match tokens.issue(order).await {
+async fn issued(tokens: &Tokens, request: &TokenRequest) -> Result<String, TokenRefusal> {
+    match tokens.issue(request).await {
         Ok(Some(issued)) => {
             let mut told = json!({"accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer"});
             // Decision 208. The log names no role: it is a text of the caller's.
-            if let Some(warning) = tokens.unknown_role(&order.role) {
+            if let Some(warning) = tokens.unknown_role(&request.role) {
                 event!(TOKEN_ROLE_UNKNOWN);
                 told["warning"] = warning.into();
             }

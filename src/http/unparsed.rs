@@ -14,7 +14,7 @@ use super::head_lines::HeadLines;
 
 /// Why hyper cannot read a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum UnparsedReason {
     /// 400: it is not HTTP.
     NoHttp,
     /// 413: the length of the body is beyond every number that hyper holds.
@@ -35,7 +35,7 @@ pub(super) struct Unparsed<S, F> {
     left: Option<Bytes>,
 }
 
-impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
+impl<S, F: Fn(UnparsedReason) -> Response<Full<Bytes>>> Unparsed<S, F> {
     pub(super) fn new(stream: S, answer: F) -> Unparsed<S, F> {
         Unparsed { stream, answer, head: HeadLines::default(), left: None }
     }
@@ -45,12 +45,12 @@ impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
         // After every response the next request begins.
         let head = std::mem::take(&mut self.head);
         let reason = match bare_status(bytes) {
-            Some(b"400" | b"431") if head.has_endless_body() => Reason::Body,
-            Some(b"400") => Reason::NoHttp,
-            Some(b"414") => Reason::Target,
+            Some(b"400" | b"431") if head.has_endless_body() => UnparsedReason::Body,
+            Some(b"400") => UnparsedReason::NoHttp,
+            Some(b"414") => UnparsedReason::Target,
             // hyper says so too where its buffer is full before the first line has ended.
-            Some(b"431") if head.has_long_target() => Reason::Target,
-            Some(b"431") => Reason::Headers,
+            Some(b"431") if head.has_long_target() => UnparsedReason::Target,
+            Some(b"431") => UnparsedReason::Headers,
             _ => return false,
         };
         self.left = Some(written((self.answer)(reason)));
@@ -94,7 +94,7 @@ impl<S: AsyncWrite + Unpin, F> Unparsed<S, F> {
     }
 }
 
-impl<S: AsyncRead + Unpin, F: Fn(Reason) -> Response<Full<Bytes>> + Unpin> AsyncRead for Unparsed<S, F> {
+impl<S: AsyncRead + Unpin, F: Fn(UnparsedReason) -> Response<Full<Bytes>> + Unpin> AsyncRead for Unparsed<S, F> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -107,7 +107,7 @@ impl<S: AsyncRead + Unpin, F: Fn(Reason) -> Response<Full<Bytes>> + Unpin> Async
     }
 }
 
-impl<S: AsyncWrite + Unpin, F: Fn(Reason) -> Response<Full<Bytes>> + Unpin> AsyncWrite for Unparsed<S, F> {
+impl<S: AsyncWrite + Unpin, F: Fn(UnparsedReason) -> Response<Full<Bytes>> + Unpin> AsyncWrite for Unparsed<S, F> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.replace(bytes) {
             return Poll::Ready(Ok(bytes.len()));

@@ -19,7 +19,7 @@ const ANSWERS_IN_TURN_MAX: u32 = 8;
 /// The answers of one connection.
 #[derive(Debug)]
 pub(super) struct UnreadAnswers {
-    patience: Duration,
+    write_timeout: Duration,
     answers: Mutex<Answers>,
     came: Notify,
 }
@@ -29,7 +29,7 @@ struct Answers {
     next: u64,
     /// The most answers at once so far, as far as they are counted.
     widest: u32,
-    /// Number of each, and when its client will have owed `patience`, as [`WatchedStream`](super::watched::WatchedStream) counts it for a connection.
+    /// Number of each, and when its client will have owed `write_timeout`, as [`WriteTimeoutStream`](super::write_timeout::WriteTimeoutStream) counts it for a connection.
     ends: Vec<(u64, Instant)>,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct AnswerRemainder {
 }
 
 impl UnreadAnswers {
-    /// `patience` is how long a client may take nothing.
-    pub(super) fn new(patience: Duration) -> Arc<UnreadAnswers> {
-        Arc::new(UnreadAnswers { patience, answers: Mutex::default(), came: Notify::new() })
+    /// `write_timeout` is how long a client may take nothing.
+    pub(super) fn new(write_timeout: Duration) -> Arc<UnreadAnswers> {
+        Arc::new(UnreadAnswers { write_timeout, answers: Mutex::default(), came: Notify::new() })
     }
 
     /// Watches over an answer until it is sent.
@@ -62,10 +62,10 @@ impl UnreadAnswers {
         if !bytes.is_empty() {
             let wide = turns(answers.ends.len() + 1);
             // Those before have to wait for this one too.
-            let more = self.patience * wide.saturating_sub(answers.widest.max(1));
+            let more = self.write_timeout * wide.saturating_sub(answers.widest.max(1));
             answers.ends.iter_mut().for_each(|(_, end)| *end += more);
             answers.widest = answers.widest.max(wide);
-            answers.ends.push((number, Instant::now() + self.patience * wide));
+            answers.ends.push((number, Instant::now() + self.write_timeout * wide));
         }
         drop(answers);
         self.came.notify_one();
@@ -100,7 +100,7 @@ impl UnreadAnswers {
     fn took(&self, number: u64, bytes: usize) {
         let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);
         let mut answers = self.answers();
-        let latest = Instant::now() + self.patience * turns(answers.ends.len());
+        let latest = Instant::now() + self.write_timeout * turns(answers.ends.len());
         if let Some((_, end)) = answers.ends.iter_mut().find(|(known, _)| *known == number) {
             *end = (*end + paid).min(latest);
         }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_taken_pays_and_never_for_more_than_the_patience() {
+    async fn what_is_taken_pays_and_never_for_more_than_the_timeout() {
         let unread = UnreadAnswers::new(LONG);
         let mut rest = rest(&unread, 10_000_000).await;
         let end = |unread: &UnreadAnswers| unread.answers().ends[0].1;

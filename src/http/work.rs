@@ -11,12 +11,12 @@ use hyper::http::request::Parts;
 use tokio::time::{Instant, timeout_at};
 
 use super::answers::NoMemory;
-use super::arrival::{Arrival, RequestFacts, RequestQuery};
-use super::body::{BodySize, Lender, ReceivedBody};
+use super::body::{BodyAllocator, BodySize, ReceivedBody};
 use super::clients::ClientRequest;
 use super::load::count;
+use super::request_head::{RequestFacts, RequestHead, RequestQuery};
 use super::route::{self, Route};
-use super::{HttpServer, Interactions, account, body, caller, media, message, query, request};
+use super::{HttpServer, Interactions, audit_record, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
 use crate::interaction::{Answer, BodyContent, ClientKey, Interaction, RequestContext, RequestPermit};
@@ -24,7 +24,7 @@ use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// A request that may be worked on, until this is dropped.
-struct Begun<'a> {
+struct StartedRequest<'a> {
     _under_way: Option<(ClientRequest<'a>, Option<ClientRequest<'a>>)>,
     /// Nothing where only its path was asked for.
     context: Option<RequestContext>,
@@ -34,7 +34,7 @@ impl<R: Interactions> HttpServer<R> {
     /// The way of a request, in the order of Contract 2.9. Whatever it learns on the way is in `known` too.
     pub(super) async fn work<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         body: B,
         known: &mut RequestFacts,
@@ -42,22 +42,22 @@ impl<R: Interactions> HttpServer<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let begun = match self.begin(arrival, query, !body.is_end_stream(), known).await {
-            Ok(begun) => begun,
+        let started = match self.begin(head, query, !body.is_end_stream(), known).await {
+            Ok(started) => started,
             Err(refusal) => {
-                leave_unread(body, &arrival.parts);
+                leave_unread(body, &head.parts);
                 return Err(refusal);
             }
         };
-        let (Some(context), Route::To(interaction)) = (begun.context, &arrival.route) else {
+        let (Some(context), Route::To(interaction)) = (started.context, &head.route) else {
             return Ok(Answer { status: 204, ..Answer::default() });
         };
         match interaction.row.body {
             // On the heap, so that the way of a request without a body stays short.
-            Some(content) => Box::pin(self.work_with_body(arrival, content, context, body, known)).await,
+            Some(content) => Box::pin(self.work_with_body(head, content, context, body, known)).await,
             None => {
                 let deadline = known.deadline;
-                self.within(deadline, pin!(self.work_without_body(arrival, interaction, context))).await
+                self.within(deadline, pin!(self.work_without_body(head, interaction, context))).await
             }
         }
     }
@@ -65,16 +65,16 @@ impl<R: Interactions> HttpServer<R> {
     /// Everything that is done before the body is read.
     async fn begin(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         query: RequestQuery,
         has_body: bool,
         known: &mut RequestFacts,
-    ) -> Result<Begun<'_>, Outcome> {
-        self.name(arrival, query.pairs.as_deref().unwrap_or_default(), arrival.query_bytes(), known).await?;
-        message::check_size(&arrival.parts)?;
-        arrival.let_in.clone()?;
-        let under_way = arrival.counted.map(|counted| self.admission.begin(&counted)).transpose()?;
-        let interaction = match &arrival.route {
+    ) -> Result<StartedRequest<'_>, Outcome> {
+        self.name(head, query.pairs.as_deref().unwrap_or_default(), head.query_bytes(), known).await?;
+        message::check_size(&head.parts)?;
+        head.let_in.clone()?;
+        let under_way = head.counted.map(|counted| self.admission.begin(&counted)).transpose()?;
+        let interaction = match &head.route {
             Route::To(interaction) => Some(interaction),
             Route::Options | Route::WrongMethod | Route::Unknown => None,
             // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
@@ -83,22 +83,22 @@ impl<R: Interactions> HttpServer<R> {
                 return Err(query.pairs.err().map_or(Hcert::PathUnknown.into(), Outcome::from));
             }
         };
-        let identified = caller::identify(&self.settings, &arrival.route, &arrival.parts.headers);
+        let identified = caller::identify(&self.settings, &head.route, &head.parts.headers);
         known.identity = self.within(known.deadline, pin!(identified)).await?;
         let Some(interaction) = interaction else {
-            return match arrival.route {
-                Route::Options => Ok(Begun { _under_way: under_way, context: None }),
-                Route::WrongMethod => Err(self.wrong_method(arrival)),
+            return match head.route {
+                Route::Options => Ok(StartedRequest { _under_way: under_way, context: None }),
+                Route::WrongMethod => Err(self.wrong_method(head)),
                 _ => Err(Hcert::PathUnknown.into()),
             };
         };
         let RequestQuery { pairs, media, pretty } = query;
         let (parameters, content) = (pairs?, interaction.row.body);
         media?;
-        request::check_body(&arrival.parts, content, has_body, self.bytes_max(content))?;
+        request::check_body(&head.parts, content, has_body, self.bytes_max(content))?;
         pretty?;
-        let context = self.context(arrival, interaction, parameters, known)?;
-        Ok(Begun { _under_way: under_way, context: Some(context) })
+        let context = self.context(head, interaction, parameters, known)?;
+        Ok(StartedRequest { _under_way: under_way, context: Some(context) })
     }
 
     /// Notes whom the parameters of a request name, where a trail is kept. `bytes` are those of the query, or of the form.
@@ -107,13 +107,13 @@ impl<R: Interactions> HttpServer<R> {
     /// 503: the turn of a long query does not come.
     async fn name(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         parameters: &[(String, String)],
         bytes: usize,
         known: &mut RequestFacts,
     ) -> Result<(), Outcome> {
-        if let (Route::To(interaction), Some(_)) = (&arrival.route, &known.from) {
-            let _turn = self.admission.enter_query(arrival.client_key(), bytes).await?;
+        if let (Route::To(interaction), Some(_)) = (&head.route, &known.from) {
+            let _turn = self.admission.enter_query(head.client_key(), bytes).await?;
             known.named = self.run.named(interaction, parameters);
         }
         Ok(())
@@ -122,15 +122,15 @@ impl<R: Interactions> HttpServer<R> {
     /// The context of a request whose parameters are these, those of its form too.
     fn context(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         interaction: &Interaction,
         parameters: Vec<(String, String)>,
         known: &mut RequestFacts,
     ) -> Result<RequestContext, Outcome> {
-        let mut context = request::context(&self.settings, arrival, &known.wanted, parameters, interaction.row)?;
+        let mut context = request::context(&self.settings, head, &known.wanted, parameters, interaction.row)?;
         caller::name(&mut context, known.identity.clone());
         if let Some(from) = &known.from {
-            account::keep(&mut context, from);
+            audit_record::keep(&mut context, from);
             context.met = Some(known.met.get_or_insert_default().clone());
             context.names_identifier = !known.named.identifiers.is_empty();
         }
@@ -139,17 +139,17 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn work_without_body(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         interaction: &Interaction,
         context: RequestContext,
     ) -> Result<Answer, Outcome> {
         if self.run.stored_bytes(interaction, &context) > LARGE_BODY_BYTES {
-            let client = arrival.counted.map(|counted| counted.client);
+            let client = head.counted.map(|counted| counted.client);
             return Box::pin(self.work_on_pool(interaction.clone(), context, ReceivedBody::default(), client)).await;
         }
         let _admitted = self.admission.enter(interaction.may_change()).await?;
         // Before it is made, since it could hardly be handed over.
-        if !interaction.may_change() && self.answers.is_used_up(arrival.origin.seat.as_ref()) {
+        if !interaction.may_change() && self.answers.is_used_up(head.origin.connection.as_ref()) {
             return Err(self.no_memory(NoMemory::OfConnection));
         }
         self.run.run(interaction.clone(), context, Vec::new()).await
@@ -157,7 +157,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn work_with_body<B>(
         &self,
-        arrival: &Arrival,
+        head: &RequestHead,
         content: BodyContent,
         mut context: RequestContext,
         mut body: B,
@@ -166,14 +166,14 @@ impl<R: Interactions> HttpServer<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let Route::To(interaction) = &arrival.route else { return Err(Hcert::PathUnknown.into()) };
+        let Route::To(interaction) = &head.route else { return Err(Hcert::PathUnknown.into()) };
         let deadline = known.deadline;
-        let client = arrival.counted.map(|counted| counted.client);
-        let lender = self.lender(client);
-        let length = message::length(&arrival.parts.headers)?;
-        let (patience, bytes_max) = (self.settings.patience(), self.bytes_max(Some(content)));
+        let client = head.counted.map(|counted| counted.client);
+        let allocator = self.allocator(client);
+        let length = message::length(&head.parts.headers)?;
+        let (body_timeout, bytes_max) = (self.settings.body_timeout(), self.bytes_max(Some(content)));
         let received = {
-            let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &lender));
+            let receiving = pin!(body::receive(&mut body, length, bytes_max, body_timeout, &allocator));
             self.within(deadline, receiving).await
         };
         let mut received = match received {
@@ -192,10 +192,10 @@ impl<R: Interactions> HttpServer<R> {
             // Once more, since the form may carry what the query did not.
             let mut parameters = std::mem::take(&mut context.parameters);
             parameters.extend(query::pairs(form)?);
-            known.wanted.media = media::wanted(&arrival.parts.headers, query::format(&parameters))?;
+            known.wanted.media = media::wanted(&head.parts.headers, query::format(&parameters))?;
             known.wanted.pretty = query::pretty(&parameters)?;
-            self.name(arrival, &parameters, form.len(), known).await?;
-            context = self.context(arrival, interaction, parameters, known)?;
+            self.name(head, &parameters, form.len(), known).await?;
+            context = self.context(head, interaction, parameters, known)?;
             received.bytes.clear();
         }
         let run = async {
@@ -204,7 +204,7 @@ impl<R: Interactions> HttpServer<R> {
                 return self.work_on_pool(interaction.clone(), context, received, client).await;
             }
             let _admitted = self.admission.enter(interaction.may_change()).await?;
-            lender.lend(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
+            allocator.reserve(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
             self.run.run(interaction.clone(), context, received.bytes).await
         };
         self.within(deadline, pin!(run)).await
@@ -224,7 +224,7 @@ impl<R: Interactions> HttpServer<R> {
         let run = Arc::clone(&self.run);
         let worked = self.pool.run(async move {
             // Until the work ends, also where its client has gone.
-            let _held = (turn, received.lent);
+            let _held = (turn, received.reserved);
             run.run(interaction, context, received.bytes).await
         });
         worked.await.map_err(Outcome::internal)?
@@ -246,17 +246,16 @@ impl<R: Interactions> HttpServer<R> {
 
     /// Finds memory for an answer for as long as its client takes to read it, within the shares of that client and of its connection. Small
     /// ones need none, since connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
-    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, arrival: &Arrival) {
-        let small =
-            if arrival.parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
+    pub(super) fn reserve(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, head: &RequestHead) {
+        let small = if head.parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
         let bytes = answer.body.len() * if is_indented { INDENTED_EXPANSION } else { 1 };
         if answer.turn.is_some() || bytes <= small {
             return;
         }
-        match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
-            Ok(share) => match self.answers.lend(arrival.origin.seat.as_ref(), bytes) {
-                Ok(lent) => answer.turn = Some(RequestPermit::of((lent, share))),
+        match head.counted.map(|counted| self.admission.reserve(&counted, bytes)).transpose() {
+            Ok(share) => match self.answers.reserve(head.origin.connection.as_ref(), bytes) {
+                Ok(reserved) => answer.turn = Some(RequestPermit::of((reserved, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },
             Err(too_many_of_client) => *result = Err(too_many_of_client.into()),
@@ -274,15 +273,15 @@ impl<R: Interactions> HttpServer<R> {
         }
     }
 
-    /// Where the body of a request has its memory from; without a client it is that of nobody who is counted.
-    pub(super) fn lender(&self, client: Option<ClientKey>) -> Lender<'_> {
+    /// What reserves memory for the body of a request; without a client no share is counted.
+    pub(super) fn allocator(&self, client: Option<ClientKey>) -> BodyAllocator<'_> {
         let share = client.map(|client| self.admission.bodies(client));
-        Lender { all: &self.bodies, share, load: &self.load }
+        BodyAllocator { all: &self.bodies, share, load: &self.load }
     }
 
-    fn wrong_method(&self, arrival: &Arrival) -> Outcome {
-        let parts = &arrival.parts;
-        let allowed = route::allow(arrival.base_path(&self.settings), parts.uri.path(), None);
+    fn wrong_method(&self, head: &RequestHead) -> Outcome {
+        let parts = &head.parts;
+        let allowed = route::allow(head.base_path(&self.settings), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
     }
 

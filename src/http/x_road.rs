@@ -10,12 +10,12 @@ use hyper::http::request::Parts;
 use serde_json::json;
 
 use super::address::without_slash;
-use super::handed_on::{CLIENT, ID};
+use super::answer_form::AnswerForm;
+use super::forwarded_headers::{CLIENT, ID};
 use super::header;
 use super::query::decode;
 use super::request_id::{REQUEST_ID, uuid};
 use super::settings::HttpSettings;
-use super::wanted::AnswerForm;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::interaction::HeaderText;
 use base::characters::is_control_or_bidi;

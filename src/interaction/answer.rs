@@ -20,7 +20,7 @@ pub struct Answer {
     /// Held until the body is sent.
     pub turn: Option<RequestPermit>,
     /// What happens in place of an answer: a registry that is told to fail.
-    pub instead: Option<Instead>,
+    pub broken: Option<BrokenAnswer>,
     /// What of it the audit trail must know.
     pub shown: ShownVersions,
     /// The audit trail knows of it already, from the writer.
@@ -29,7 +29,7 @@ pub struct Answer {
 
 /// How a server misbehaves that is told to. Contract 6.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instead {
+pub enum BrokenAnswer {
     /// The connection ends.
     HangUp,
     /// The body is no FHIR.

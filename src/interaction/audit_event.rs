@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Answer;
 use super::context::{RequestContext, Subset};
-use super::named::{PatientsOf, names_of_person};
+use super::named_keys::{CertificatePatients, names_of_person};
 use super::page::within;
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
@@ -65,7 +65,7 @@ impl Service {
         let (count, skipped) = (request.count(), request.skipped());
         let engine = self.engine.clone();
         let worked = self.long(context.turn_client(), move || {
-            let mut patients = PatientsOf::new(&engine);
+            let mut patients = CertificatePatients::new(&engine);
             let mut patient_of = |id, version| patients.of(id, version);
             let rows = skipped..skipped + u64::from(count);
             let page = log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of));

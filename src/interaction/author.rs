@@ -15,9 +15,9 @@ impl Service {
     /// # Errors
     /// 403, with an issue for each element that names another person or institution.
     pub(super) fn check_author(&self, context: &RequestContext, certificate: &Json) -> Result<(), Outcome> {
-        let held = context.held.as_ref().filter(|_| self.policy.author_must_be_caller);
-        let (Some(held), Some(composition)) = (held, certificate.as_object()) else { return Ok(()) };
-        let identity = held.rights.identity();
+        let grants = context.grants.as_ref().filter(|_| self.policy.author_must_be_caller);
+        let (Some(grants), Some(composition)) = (grants, certificate.as_object()) else { return Ok(()) };
+        let identity = grants.rights.identity();
         let caller = Author { person: &identity.person, institution: identity.organization.as_deref() };
         match caller.disagreements(composition, &self.settings.names) {
             wrong if wrong.is_empty() => Ok(()),

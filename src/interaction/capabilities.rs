@@ -4,11 +4,11 @@
 
 use super::policy::TokenPolicy;
 use super::table::{INTERACTIONS, OperationSource, StatementEntry};
-use super::{DefinitionKind, asked, audit_event, definition_search};
+use super::{DefinitionKind, audit_event, definition_search, operation_parameters};
 use certificate::Names;
 use certificate::Profile;
 use certificate::search::paging::Counts;
-use certificate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
+use certificate::search::parameter::{PARAMETERS, Parameter, ParameterTarget, SORT_KEYS};
 use certificate::terminology::{ListHeader, Terminology};
 use fhir::json::{Json, Object};
 
@@ -29,7 +29,7 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("deceased", "Patient-deceased", "token", "true or false"),
 ];
 
-/// Source: specification 9. FHIR R5 says so by an extension, since `status` tells of the statement alone.
+/// Source: specification 9. FHIR R5 says so by an extension, since `status` describes the statement alone.
 const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structuredefinition-standards-status";
 
 /// Source: SMART App Launch 1.0, 2.1.
@@ -100,7 +100,7 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
     // In the order of ids, which no setting changes.
     let mut systems = terminology.lists("CodeSystem");
     systems.sort_by(|one, other| one.id.cmp(&other.id));
-    let parameters = asked::EXPAND.iter().map(|known| Json::object([("name", text(known.name))]));
+    let parameters = operation_parameters::EXPAND.iter().map(|known| Json::object([("name", text(known.name))]));
     let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
     Json::object([
         ("resourceType", text("TerminologyCapabilities")),
@@ -136,7 +136,7 @@ fn implementation(base_url: &str) -> Json<'static> {
     ])
 }
 
-/// The interactions that the rows of a resource tell of. `search` is what to know of its search.
+/// The interactions that the rows of a resource name. `search` is what to know of its search.
 fn interactions(resource: &str, search: &str) -> Json<'static> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     list(rows.filter_map(|row| {
@@ -151,7 +151,7 @@ fn interactions(resource: &str, search: &str) -> Json<'static> {
     }))
 }
 
-/// The operations that the rows of a resource tell of; nothing where it has none.
+/// The operations that the rows of a resource name; nothing where it has none.
 fn operations(resource: &str, names: &Names) -> Option<Json<'static>> {
     let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
     let operations = rows.filter_map(|row| {
@@ -194,7 +194,7 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
     Json::Object(composition)
 }
 
-/// Patients, as the registry tells of them.
+/// Patients, as the registry describes them.
 fn patient() -> Json<'static> {
     Json::object([
         ("type", text("Patient")),
@@ -293,7 +293,7 @@ fn search_documentation(count: Counts) -> String {
     )
 }
 
-fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
+fn search_parameter<L: ParameterTarget>(parameter: &Parameter<L>) -> Json<'static> {
     let documentation = match parameter.modifiers {
         [] => parameter.documentation.to_owned(),
         _ => format!("{}. Modifiers: {}", parameter.documentation, parameter.modifier_names()),
@@ -301,7 +301,7 @@ fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
     Json::object([
         ("name", text(parameter.name)),
         ("definition", Json::string(parameter.definition())),
-        ("type", text(parameter.looks.kind())),
+        ("type", text(parameter.target.kind())),
         ("documentation", Json::string(documentation)),
     ])
 }

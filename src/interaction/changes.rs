@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use super::account::name_subject;
-use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, EventSource, Followed, Method, NamedKeys, ToldEvents};
+use super::audit_record::name_subject;
+use crate::audit::{
+    self, AuditAction, AuditEvent, AuditTrail, AuthenticationMethod, EventBatch, EventSource, FollowPosition, NamedKeys,
+};
 use certificate::{Id, Seq, Version};
 use engine::{self, ClockEvent, CommittedChange, DAMAGED, Engine, StoreHealth};
 
@@ -35,34 +37,34 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
              `hcert audit accept` goes on without these changes"
         ));
     }
-    log.catch_up(&ChangesOf { engine, tells_imports: true })
+    log.catch_up(&StoreEvents { engine, tells_imports: true })
 }
 
 /// Makes the trail follow an engine, which it does not keep open.
 pub fn follow(engine: &Arc<Engine>, log: &AuditTrail) {
-    log.follow_from_now_on(Arc::new(ChangesOfOpen(Arc::downgrade(engine))));
+    log.follow_from_now_on(Arc::new(OpenStoreEvents(Arc::downgrade(engine))));
 }
 
 /// What a store tells the trail.
-struct ChangesOf<'e> {
+struct StoreEvents<'e> {
     engine: &'e Engine,
     /// An import is one event as a whole, which its command writes. One that was cut off left none.
     tells_imports: bool,
 }
 
-/// As [`ChangesOf`], while an engine is open; nothing after that.
-struct ChangesOfOpen(Weak<Engine>);
+/// As [`StoreEvents`], while an engine is open; nothing after that.
+struct OpenStoreEvents(Weak<Engine>);
 
-impl EventSource for ChangesOf<'_> {
+impl EventSource for StoreEvents<'_> {
     fn last_change(&self) -> Seq {
         self.engine.seq()
     }
 
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String> {
         let clock = self.engine.clock_events_after(place.clock);
         let changes =
             self.engine.ledger().changes_after(place.change, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
-        let until = Followed {
+        let until = FollowPosition {
             change: changes.last().map_or(place.change, |last| last.seq),
             clock: clock.last().map_or(place.clock, |last| last.number),
         };
@@ -77,18 +79,18 @@ impl EventSource for ChangesOf<'_> {
             (event.change, event.entry) = (Some(last.seq), Some(last.hash));
             events.push(event);
         }
-        Ok(Some(ToldEvents { events, until }))
+        Ok(Some(EventBatch { events, until }))
     }
 }
 
-impl EventSource for ChangesOfOpen {
+impl EventSource for OpenStoreEvents {
     fn last_change(&self) -> Seq {
         self.0.upgrade().map_or(Seq(0), |engine| engine.seq())
     }
 
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String> {
         let Some(engine) = self.0.upgrade() else { return Ok(None) };
-        match (ChangesOf { engine: &engine, tells_imports: false }).events_after(place) {
+        match (StoreEvents { engine: &engine, tells_imports: false }).events_after(place) {
             // A change that was stored while the service stopped is told at the next start.
             Err(_) if engine.health().store == StoreHealth::Closed => Ok(None),
             told => told,
@@ -118,7 +120,7 @@ fn event(change: &CommittedChange) -> Option<AuditEvent> {
     };
     let who = &change.who;
     let more = who.particulars.as_deref().cloned().unwrap_or_default();
-    let method = if more.session.is_some() { Method::Token } else { Method::None };
+    let method = if more.session.is_some() { AuthenticationMethod::Token } else { AuthenticationMethod::None };
     let caller = audit::EventAgent {
         person: who.person.clone(),
         given_name: more.given_name,
@@ -130,7 +132,7 @@ fn event(change: &CommittedChange) -> Option<AuditEvent> {
         session: more.session,
         operator: None,
     };
-    let from = audit::From {
+    let from = audit::RequestSource {
         ip: more.address,
         x_road_client: more.x_road_client,
         x_road_id: who.x_road_id.clone(),

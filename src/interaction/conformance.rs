@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::context::{RequestContext, Subset};
-use super::definition_search::{DefinitionLooks, PARAMETERS};
-use super::fixed::Fixed;
+use super::definition_search::{DefinitionTarget, PARAMETERS};
+use super::fixed::FixedDefinition;
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
@@ -27,10 +27,10 @@ struct ConformanceResource<'f> {
 }
 
 impl<'f> ConformanceResource<'f> {
-    fn text_of(&self, looks: DefinitionLooks) -> &'f str {
-        match looks {
-            DefinitionLooks::Id => self.id,
-            DefinitionLooks::Url => self.url,
+    fn text_of(&self, target: DefinitionTarget) -> &'f str {
+        match target {
+            DefinitionTarget::Id => self.id,
+            DefinitionTarget::Url => self.url,
         }
     }
 }
@@ -66,8 +66,8 @@ impl Service {
         let terminology = self.terminology();
         let mut found = self.definitions(kind, &terminology);
         found.retain(|found| asked.matches(found));
-        for (looks, descends) in asked.sort.iter().rev() {
-            found.sort_by(|one, other| one.text_of(*looks).cmp(other.text_of(*looks)));
+        for (target, descends) in asked.sort.iter().rev() {
+            found.sort_by(|one, other| one.text_of(*target).cmp(other.text_of(*target)));
             if *descends {
                 found.reverse();
             }
@@ -93,7 +93,7 @@ impl Service {
 
     fn definitions<'f>(&'f self, kind: DefinitionKind, terminology: &'f Terminology) -> Vec<ConformanceResource<'f>> {
         let fixed = self.fixed().iter().filter(|fixed| fixed.kind == kind);
-        let fixed = fixed.map(|Fixed { id, url, text, .. }| ConformanceResource { id, url, text });
+        let fixed = fixed.map(|FixedDefinition { id, url, text, .. }| ConformanceResource { id, url, text });
         let lists = terminology.lists(kind.name()).into_iter();
         fixed.chain(lists.map(|ListHeader { id, url, text, .. }| ConformanceResource { id, url, text })).collect()
     }
@@ -103,21 +103,21 @@ impl Service {
 #[derive(Default)]
 struct DefinitionFilters {
     /// Each one of them must match.
-    conditions: Vec<(DefinitionLooks, Vec<String>)>,
-    sort: Vec<(DefinitionLooks, bool)>,
+    conditions: Vec<(DefinitionTarget, Vec<String>)>,
+    sort: Vec<(DefinitionTarget, bool)>,
 }
 
 impl Filters for DefinitionFilters {
-    type Looks = DefinitionLooks;
-    type Key = DefinitionLooks;
+    type RowTarget = DefinitionTarget;
+    type Key = DefinitionTarget;
 
-    const PARAMETERS: &'static [Parameter<DefinitionLooks>] = PARAMETERS;
-    const SORT_KEYS: &'static [(&'static str, DefinitionLooks)] =
-        &[("_id", DefinitionLooks::Id), ("url", DefinitionLooks::Url)];
+    const PARAMETERS: &'static [Parameter<DefinitionTarget>] = PARAMETERS;
+    const SORT_KEYS: &'static [(&'static str, DefinitionTarget)] =
+        &[("_id", DefinitionTarget::Id), ("url", DefinitionTarget::Url)];
 
     fn filter(
         &mut self,
-        found: SentParameter<DefinitionLooks>,
+        found: SentParameter<DefinitionTarget>,
         name: &str,
         value: &str,
     ) -> Result<LinkForm, Vec<Issue>> {
@@ -125,18 +125,18 @@ impl Filters for DefinitionFilters {
         if values.iter().any(String::is_empty) {
             return Err(vec![issue::empty(name)]);
         }
-        self.conditions.push((found.0.looks, values));
+        self.conditions.push((found.0.target, values));
         Ok(LinkForm::Value)
     }
 
-    fn sort(&mut self, keys: Vec<(DefinitionLooks, bool)>) {
+    fn sort(&mut self, keys: Vec<(DefinitionTarget, bool)>) {
         self.sort = keys;
     }
 }
 
 impl DefinitionFilters {
     fn matches(&self, found: &ConformanceResource) -> bool {
-        self.conditions.iter().all(|(looks, values)| values.iter().any(|value| value == found.text_of(*looks)))
+        self.conditions.iter().all(|(target, values)| values.iter().any(|value| value == found.text_of(*target)))
     }
 }
 

@@ -1,19 +1,19 @@
 //! `$get-consent` and `$set-consent`: GET or POST, and POST, of /Composition/{id}/…. Contract 7.6.
 
-pub mod said;
+pub mod body;
 
 use uuid::Uuid;
 
-use super::asked::{OperationParameters, parameters, told};
 use super::context::RequestContext;
+use super::operation_parameters::{OperationParameters, parameters, told};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
+use body::{ConsentBody, DOCTOR, REPRESENTATIVE};
 use certificate::{Consent, Id, Openness, State};
-use engine::{RowStanding, Write};
+use engine::{EffectiveRow, Write};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome, Severity};
-use said::{ConsentBody, DOCTOR, REPRESENTATIVE, said};
 
 impl Service {
     pub(super) fn get_consent(
@@ -22,10 +22,10 @@ impl Service {
         instance: &Instance,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let (id, standing) = self.standing(instance)?;
-        context.check_standing(May::GetConsent, id, &standing)?;
+        let (id, effective_row) = self.effective_row(instance)?;
+        context.check_effective_row(PermittedAction::GetConsent, id, &effective_row)?;
         OperationParameters::read(context, body, &[])?;
-        let Consent { doctor, representative } = standing.consent();
+        let Consent { doctor, representative } = effective_row.consent();
         let told = |name, access: Openness| told(name, "valueString", Json::string(access.code()));
         let body = parameters(vec![told(DOCTOR, doctor), told(REPRESENTATIVE, representative)]);
         Ok(Answer { status: 200, body, ..Answer::default() })
@@ -37,15 +37,15 @@ impl Service {
         instance: &Instance,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let (id, standing) = self.standing(instance)?;
-        context.check_standing(May::SetConsent, id, &standing)?;
-        let ConsentBody { doctor, representative } = said(context, body)?;
+        let (id, effective_row) = self.effective_row(instance)?;
+        context.check_effective_row(PermittedAction::SetConsent, id, &effective_row)?;
+        let ConsentBody { doctor, representative } = body::read(context, body)?;
         let write = Write::Consent {
             id,
             doctor,
             representative,
             who: context.who.clone(),
-            rows: context.rows(May::SetConsent),
+            rows: context.rows(PermittedAction::SetConsent),
         };
         let written = self.write(context, write).await?;
         let written = written.ok_or_else(|| Outcome::internal("a consent is made from no version"))?;
@@ -59,14 +59,17 @@ impl Service {
     }
 
     /// The certificate of a path, which must be there and not be deleted.
-    fn standing(&self, instance: &Instance) -> Result<(Id, RowStanding), Outcome> {
+    fn effective_row(&self, instance: &Instance) -> Result<(Id, EffectiveRow), Outcome> {
         let never_assigned = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(never_assigned)?;
-        let standing =
-            self.engine.read(id, None, |entry| entry.standing()).map_err(unreadable)?.ok_or_else(never_assigned)?;
-        if standing.state == State::Deleted {
+        let effective_row = self
+            .engine
+            .read(id, None, |entry| entry.effective_row())
+            .map_err(unreadable)?
+            .ok_or_else(never_assigned)?;
+        if effective_row.state == State::Deleted {
             return Err(deleted(id));
         }
-        Ok((id, standing))
+        Ok((id, effective_row))
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::client::ClientKey;
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 pub use crate::access::Identity;
-pub use crate::audit::{AuditAction, AuditEvent, From, Method, NamedCollector, NamedKeys};
+pub use crate::audit::{AuditAction, AuditEvent, AuthenticationMethod, NamedCollector, NamedKeys, RequestSource};
 use crate::registry::{Caller, LookupPurpose};
 pub use crate::registry::{HeaderText, XRoadHeaders};
 use certificate::Version;
@@ -40,10 +40,10 @@ pub struct RequestContext {
     pub identity: Option<Arc<Identity>>,
     /// Whom the bounds on clients count it for. `None`: this machine itself.
     pub client: Option<ClientKey>,
-    /// What is handed on to the registry; most requests bring nothing of it.
-    pub handed_on: Option<Box<HandedOn>>,
+    /// What is forwarded to the registry; most requests have none of it.
+    pub forwarded: Option<Box<ForwardedHeaders>>,
     /// What they may do; known once the request was admitted.
-    pub held: Option<Arc<CallerGrants>>,
+    pub grants: Option<Arc<CallerGrants>>,
     /// Takes whom the interaction names beyond its path and parameters; nothing where no audit trail is kept.
     pub met: Option<NamedCollector>,
     /// The parameters name somebody, or a certificate, by an identifier.
@@ -61,7 +61,7 @@ pub struct IfNoneExist {
 
 /// Headers that concern the registry.
 #[derive(Clone, Debug, Default)]
-pub struct HandedOn {
+pub struct ForwardedHeaders {
     pub x_road: XRoadHeaders,
     /// `Authorization`
     pub authorization: Option<String>,
@@ -74,22 +74,22 @@ pub struct HandedOn {
 impl RequestContext {
     /// Who asks the registry, for a decision of the service's own.
     pub fn caller(&self, purpose: LookupPurpose) -> Caller {
-        let handed_on = self.handed_on.as_deref();
+        let forwarded = self.forwarded.as_deref();
         Caller {
             language: self.language,
             base_url: self.base_url.clone(),
             purpose,
             authorization: None,
-            x_road: handed_on.map(|handed_on| handed_on.x_road.clone()).unwrap_or_default(),
-            fault: handed_on.and_then(|handed_on| handed_on.fault.clone()),
+            x_road: forwarded.map(|forwarded| forwarded.x_road.clone()).unwrap_or_default(),
+            fault: forwarded.and_then(|forwarded| forwarded.fault.clone()),
         }
     }
 
     /// Who asks the registry for patients.
     pub fn caller_of_patients(&self) -> Caller {
-        let only_looks = self.handed_on.as_ref().is_some_and(|handed_on| handed_on.only_looks);
+        let only_looks = self.forwarded.as_ref().is_some_and(|forwarded| forwarded.only_looks);
         let purpose = if only_looks { LookupPurpose::Look } else { LookupPurpose::Callers };
-        let authorization = self.handed_on.as_ref().and_then(|handed_on| handed_on.authorization.clone());
+        let authorization = self.forwarded.as_ref().and_then(|forwarded| forwarded.authorization.clone());
         Caller { authorization, ..self.caller(purpose) }
     }
 

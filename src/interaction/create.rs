@@ -1,10 +1,10 @@
 //! FHIR `create`: POST /Composition. Specification 4.1; Contract 2.3 to 2.5.
 
 use super::context::{RequestContext, Return};
-use super::prepare::{PreparedCertificate, UpdateBase, sound};
+use super::prepare::{PreparedCertificate, UpdateBase, check_certificate};
 use super::service::Service;
 use super::{Answer, ShownVersions, update};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::audit;
 use crate::registry::LookupPurpose;
 use certificate::search::Hit;
@@ -20,31 +20,32 @@ impl Service {
     pub(super) async fn create(&self, context: &RequestContext, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_ref().map(|asked| identifier_asked(&asked.pairs)).transpose()?;
         let if_none_exist = if_none_exist.map(|token| token.term(Field::Identifier));
-        let standard = self.rulebook().now();
+        let rules = self.rulebook().now();
         let ReadJson { mut value, problems, source } = json::parse_with_problems(body)?;
-        let sound = sound(&mut value, source, problems, UpdateBase::default(), &standard, &context.base_url);
-        let mut sound = match sound {
-            Ok(sound) => sound,
+        let checked = check_certificate(&mut value, source, problems, UpdateBase::default(), &rules, &context.base_url);
+        let mut checked = match checked {
+            Ok(checked) => checked,
             Err(refused) => return Err(self.with_problems_of_patient(context, &value, None, refused).await),
         };
-        let warnings = std::mem::take(&mut sound.warnings);
+        let warnings = std::mem::take(&mut checked.warnings);
         self.check_author(context, &value)?;
         let resolved = self.resolve(context, &value, None, LookupPurpose::Write).await?;
-        let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
-        context.check_sent(May::Create, &row)?;
+        let PreparedCertificate { tail, row, brings } = checked.about(&mut value, &resolved, &rules)?;
+        context.check_sent(PermittedAction::Create, &row)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
         let content = VersionContent { trigger: Trigger::Create, brings, tail, row, who, subject };
-        let written =
-            self.write(context, Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
+        let written = self
+            .write(context, Write::Create { content, if_none_exist, rows: context.rows(PermittedAction::Read) })
+            .await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
             Return::Representation => {
                 let resource = self.representation(&written, shown)?;
                 // One that was there already is shown as a read shows it.
-                match self.employers_shower(context, May::Read, written.id)?.filter(|_| !written.changed) {
-                    Some(shower) => shower.of_change(&written, resource)?,
+                match self.employer_renderer(context, PermittedAction::Read, written.id)?.filter(|_| !written.changed) {
+                    Some(renderer) => renderer.of_change(&written, resource)?,
                     None => resource,
                 }
             }

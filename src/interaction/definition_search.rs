@@ -1,25 +1,25 @@
 //! What definitions are searched by.
 
-use certificate::search::parameter::{LooksAt, Named, Parameter, row};
+use certificate::search::parameter::{Named, Parameter, ParameterTarget, row};
 
 /// What a parameter looks at in a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DefinitionLooks {
+pub(super) enum DefinitionTarget {
     Id,
     Url,
 }
 
-impl LooksAt for DefinitionLooks {
+impl ParameterTarget for DefinitionTarget {
     fn kind(self) -> &'static str {
         match self {
-            DefinitionLooks::Id => "token",
-            DefinitionLooks::Url => "uri",
+            DefinitionTarget::Id => "token",
+            DefinitionTarget::Url => "uri",
         }
     }
 }
 
 /// Every search parameter of definitions.
-pub(super) const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
-    row("url", DefinitionLooks::Url, &[], Named::Nobody, "CanonicalResource-url", "Canonical address without version"),
-    row("_id", DefinitionLooks::Id, &[], Named::Nobody, "Resource-id", "Id"),
+pub(super) const PARAMETERS: &[Parameter<DefinitionTarget>] = &[
+    row("url", DefinitionTarget::Url, &[], Named::Nobody, "CanonicalResource-url", "Canonical address without version"),
+    row("_id", DefinitionTarget::Id, &[], Named::Nobody, "Resource-id", "Id"),
 ];

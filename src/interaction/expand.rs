@@ -5,9 +5,9 @@
 use uuid::Uuid;
 
 use super::Answer;
-use super::asked::{EXPAND, OperationParameters, missing, not_at_hand};
 use super::conformance::{check_version, value_set};
 use super::context::RequestContext;
+use super::operation_parameters::{EXPAND, OperationParameters, missing, not_at_hand};
 use super::service::Service;
 use certificate::terminology::{Coded, Terminology, ValueSet};
 use fhir::date_time;
@@ -39,43 +39,45 @@ impl Service {
         let mut asked = OperationParameters::read(context, body, EXPAND)?;
         let terminology = self.terminology();
         let supplied = asked.take_resource("valueSet");
-        let meant = match (id, asked.text("url"), supplied) {
+        let requested = match (id, asked.text("url"), supplied) {
             (None, None, None) => return Err(missing("url or valueSet")),
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
                 let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "valueSet").with("value", "");
                 return Err(issue.with("expected", "no other way to name the value set").into());
             }
-            (None, None, Some(resource)) => Meant::Supplied(Box::new(supplied_set(&terminology, resource)?)),
-            (None, Some(url), None) => Meant::AtHand(url.to_owned()),
+            (None, None, Some(resource)) => {
+                RequestedValueSet::Supplied(Box::new(supplied_set(&terminology, resource)?))
+            }
+            (None, Some(url), None) => RequestedValueSet::AtHand(url.to_owned()),
             (Some(id), url, None) => {
                 let own = &value_set(&terminology, id)?.about.url;
                 match url.filter(|url| url.split('|').next() != Some(own)) {
                     Some(other) => return Err(not_at_hand("ValueSet", other)),
-                    None => Meant::AtHand(own.clone()),
+                    None => RequestedValueSet::AtHand(own.clone()),
                 }
             }
         };
-        let set = meant.set(&terminology)?;
+        let set = requested.set(&terminology)?;
         check_version(&set.about, asked.text("valueSetVersion"))?;
         let (now, is_small) = ((self.clock)(), terminology.size_of(set) <= EXPANSION_CODES_MAX);
-        let work = move || expanded(&terminology, meant.set(&terminology)?, &asked, now);
+        let work = move || expanded(&terminology, requested.set(&terminology)?, &asked, now);
         let body = if is_small { work()? } else { self.heavy(context.turn_client(), work).await?? };
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 }
 
-/// The value set that is to be expanded.
-enum Meant {
+/// The value set that a request asks to expand.
+enum RequestedValueSet {
     /// By its address.
     AtHand(String),
     Supplied(Box<ValueSet>),
 }
 
-impl Meant {
+impl RequestedValueSet {
     fn set<'s>(&'s self, terminology: &'s Terminology) -> Result<&'s ValueSet, Outcome> {
         match self {
-            Meant::AtHand(url) => terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url)),
-            Meant::Supplied(set) => Ok(set),
+            RequestedValueSet::AtHand(url) => terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url)),
+            RequestedValueSet::Supplied(set) => Ok(set),
         }
     }
 }

@@ -5,7 +5,7 @@ use certificate::{Names, definitions};
 
 /// A definition that never changes while the server runs.
 #[derive(Debug)]
-pub(super) struct Fixed {
+pub(super) struct FixedDefinition {
     pub(super) kind: DefinitionKind,
     pub(super) id: String,
     pub(super) url: String,
@@ -13,7 +13,7 @@ pub(super) struct Fixed {
 }
 
 /// The definitions that are no code lists, as they are served.
-pub(super) fn fixed(names: &Names) -> Vec<Fixed> {
+pub(super) fn fixed(names: &Names) -> Vec<FixedDefinition> {
     let of_type =
         |kind: DefinitionKind| definitions::of_type(kind.name()).map(move |definition| (kind, definition.read(names)));
     let shipped = of_type(DefinitionKind::StructureDefinition).chain(of_type(DefinitionKind::OperationDefinition));
@@ -21,7 +21,7 @@ pub(super) fn fixed(names: &Names) -> Vec<Fixed> {
         search_parameter::all(names).into_iter().map(|resource| (DefinitionKind::SearchParameter, resource));
     let fixed = shipped.chain(parameters).map(|(kind, resource)| {
         let text = |name: &str| resource.text(name).unwrap_or_default().to_owned();
-        Fixed { kind, id: text("id"), url: text("url"), text: resource.to_vec() }
+        FixedDefinition { kind, id: text("id"), url: text("url"), text: resource.to_vec() }
     });
     fixed.collect()
 }

@@ -5,7 +5,7 @@ use super::page::{BundlePage, PageKind};
 use super::search_type::{AUDIT_COUNTED_MAX, counts_few_unseen};
 use super::service::{Service, unreadable};
 use super::{Answer, Instance};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use certificate::Id;
 use certificate::search::hidden::HiddenCertificates;
 use certificate::search::history::HistoryParameters;
@@ -24,7 +24,7 @@ impl Service {
         if self.engine.read(id, None, |_| Ok(())).map_err(unreadable)?.is_none() {
             return Err(missing());
         }
-        self.check_rows(context, May::History, id)?;
+        self.check_rows(context, PermittedAction::History, id)?;
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let page = self.engine.history(&question(Some(id), &history, context)).map_err(unreadable)?;
         let address = format!("{}/Composition/{id}/_history", context.base_url);
@@ -66,13 +66,13 @@ fn shown(history: &HistoryParameters, address: &str, page: HistoryPage) -> Bundl
         links: history.links(address, total),
         hits,
         warning: None,
-        shower: None,
+        renderer: None,
     }
 }
 
 /// Certificates that are not the caller's to see; nothing where all are.
 fn hidden(context: &RequestContext) -> Option<HiddenCertificates> {
-    Some(context.held.as_ref()?.rights.hidden(May::History)).filter(|hidden| !hidden.is_none())
+    Some(context.grants.as_ref()?.rights.hidden(PermittedAction::History)).filter(|hidden| !hidden.is_none())
 }
 
 fn question(id: Option<Id>, history: &HistoryParameters, context: &RequestContext) -> HistoryQuery {

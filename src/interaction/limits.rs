@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Characters of a suspend or cancel reason. Contract 3.4.
 pub const REASON_CHARACTERS_MAX: usize = 10_000;
@@ -17,7 +17,7 @@ pub const READ_HERE_BYTES: usize = 128 * 1024;
 /// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
 pub const TURN_MS: u64 = 20;
 
-/// Requests that wait for a turn of one kind. Whoever comes later would wait longer than allowed and is 503 at once.
+/// Requests that wait for a turn of one kind. A later request would wait longer than allowed and is 503 at once.
 pub const TURNS_WAITING_MAX: usize = 64;
 
 /// Bytes of a file of code lists. A list of ten thousand codes with two displays each has some 3 MB.

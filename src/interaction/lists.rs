@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use certificate::Names;
-use certificate::terminology::{self, ListHeader, ListOrigin, Loaded, Terminology};
+use certificate::terminology::{self, ListHeader, ListOrigin, LoadedList, Terminology};
 use engine::{Engine, ListChange, ListKey, StoredList};
 use fhir::json::{self, Json};
 
@@ -93,7 +93,7 @@ impl Lists {
         let changes = changes.collect();
         self.change(changes, &keys, |loaded| {
             loaded.retain(|list| !keys.contains(&key(&list.resource)));
-            loaded.extend(new.into_iter().map(|resource| Loaded { resource, at }));
+            loaded.extend(new.into_iter().map(|resource| LoadedList { resource, at }));
             Ok(())
         })
     }
@@ -126,7 +126,7 @@ impl Lists {
         &self,
         changes: Vec<ListChange>,
         keys: &[ListKey],
-        apply: impl FnOnce(&mut Vec<Loaded>) -> Result<(), Vec<String>>,
+        apply: impl FnOnce(&mut Vec<LoadedList>) -> Result<(), Vec<String>>,
     ) -> Result<Vec<ListLine>, Vec<String>> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut loaded = stored(&self.engine).map_err(|problem| vec![problem])?;
@@ -149,13 +149,13 @@ impl Lists {
     }
 }
 
-fn stored(engine: &Engine) -> Result<Vec<Loaded>, String> {
+fn stored(engine: &Engine) -> Result<Vec<LoadedList>, String> {
     let lists = engine.lists().map_err(|error| error.to_string())?;
     let read = |list: &StoredList| {
         let resource = json::parse(&list.text).map(Json::into_owned);
         let resource =
             resource.map_err(|_| format!("{} {} in the store is not JSON", list.key.resource_type, list.key.url));
-        Ok(Loaded { resource: resource?, at: list.at })
+        Ok(LoadedList { resource: resource?, at: list.at })
     };
     lists.iter().map(read).collect()
 }

@@ -3,11 +3,11 @@
 //! Source: FHIR R5 `codesystem-operation-lookup.html`.
 
 use super::Answer;
-use super::asked::{
+use super::context::RequestContext;
+use super::operation_parameters::{
     CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
     told,
 };
-use super::context::RequestContext;
 use super::service::Service;
 use certificate::terminology::{CodeSystem, Concept, Terminology};
 use fhir::json::Json;

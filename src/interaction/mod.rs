@@ -6,10 +6,9 @@ pub mod capabilities;
 pub mod context;
 pub mod limits;
 
-pub mod account;
 mod answer;
-pub mod asked;
 mod audit_event;
+pub mod audit_record;
 mod author;
 pub mod changes;
 mod client;
@@ -20,25 +19,26 @@ mod definition_search;
 mod delete;
 mod expand;
 mod fixed;
-mod held;
+mod grants;
 mod history;
 mod lists;
 mod lookup;
-mod named;
+mod named_keys;
 pub mod operation;
+pub mod operation_parameters;
 mod page;
 mod patient;
 mod policy;
 mod pool;
 mod prepare;
 mod read;
+mod render;
 mod request;
 mod rights;
 mod rulebook;
 mod search_parameter;
 mod search_type;
 mod service;
-mod show;
 mod subject;
 pub mod table;
 mod turns;
@@ -46,19 +46,21 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-pub use answer::{Answer, Instead, ShownVersions};
+pub use answer::{Answer, BrokenAnswer, ShownVersions};
 pub use client::{ClientKey, counted};
 pub use context::{
-    EntityTag, HandedOn, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
+    EntityTag, ForwardedHeaders, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
     XRoadHeaders,
 };
 pub use lists::{ListLine, Lists};
-pub use named::{PatientsOf, names_of_person, subjects};
+pub use named_keys::{CertificatePatients, names_of_person, subjects};
 pub use policy::{Policy, TokenPolicy};
 pub use pool::Pool;
-pub use prepare::{PreparedCertificate, UpdateBase, active_narratives, certificate_of_import, new_certificate, sound};
+pub use prepare::{
+    PreparedCertificate, UpdateBase, active_narratives, certificate_of_import, check_certificate, new_certificate,
+};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
-pub use rulebook::{Rulebook, Standard};
+pub use rulebook::{CertificateRules, Rulebook};
 pub use service::{Service, ServiceSettings};
-pub use table::{BodyContent, INTERACTIONS, InteractionKind, Verb};
+pub use table::{BodyContent, HttpMethod, INTERACTIONS, InteractionKind};
 pub use turns::{RequestPermit, Turn, Turns};

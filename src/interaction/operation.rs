@@ -5,7 +5,7 @@ pub mod reason;
 use super::context::RequestContext;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use certificate::search::extract::extract;
 use certificate::transition::{Need, Trigger};
 use certificate::{State, head, narrative, section};
@@ -24,8 +24,8 @@ impl Service {
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let (to, code, may) = match trigger {
-            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON, May::Suspend),
-            _ => (State::Revoked, section::CANCEL_REASON, May::Cancel),
+            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON, PermittedAction::Suspend),
+            _ => (State::Revoked, section::CANCEL_REASON, PermittedAction::Cancel),
         };
         loop {
             let stored = self.current(instance)?;
@@ -33,7 +33,7 @@ impl Service {
                 return Err(deleted(stored.id));
             }
             self.check_rows(context, may, stored.id)?;
-            let shower = self.employers_shower(context, may, stored.id)?;
+            let renderer = self.employer_renderer(context, may, stored.id)?;
             let reason = reason(body)?;
             let names = &self.settings.names;
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
@@ -56,8 +56,8 @@ impl Service {
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
             if let Some(written) = self.write(context, write).await? {
                 let mut resource = self.representation(&written, shown)?;
-                if let Some(shower) = shower {
-                    resource = shower.of_change(&written, resource)?;
+                if let Some(renderer) = renderer {
+                    resource = renderer.of_change(&written, resource)?;
                 }
                 return Ok(update::changed(context, &written, resource));
             }

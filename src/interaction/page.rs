@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::context::{RequestContext, Subset};
 use super::read::{reduced, write_reduced};
+use super::render::CertificateRenderer;
 use super::service::{Service, unreadable};
-use super::show::Shower;
 use super::turns::RequestPermit;
 use super::{Answer, ShownVersions};
 use crate::config::limits::BUNDLE_BYTES_MAX;
@@ -17,7 +17,7 @@ use base::trace::Trace;
 use certificate::search::Hit;
 use certificate::search::request::SearchRequest;
 use certificate::{State, Version};
-use engine::{Packed, StoreError};
+use engine::{CompressedVersion, StoreError};
 use fhir::bundle::{Bundle, EntryResource, HistoryChange, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -30,7 +30,7 @@ pub(super) struct BundlePage {
     /// An OperationOutcome behind the hits. Contract 4.6, 4.9.
     pub warning: Option<Vec<u8>>,
     /// Where not everything is shown as it is stored.
-    pub shower: Option<Shower>,
+    pub renderer: Option<CertificateRenderer>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Service {
             base_url: (page.kind == PageKind::History || self.settings.full_url_absolute)
                 .then(|| context.base_url.clone()),
             subset: context.subset.clone(),
-            shower: page.shower.take(),
+            renderer: page.renderer.take(),
         };
         if let Some(versions) = self.engine.versions(&page.hits, form.small_bytes()).map_err(unreadable)? {
             let bytes = versions.iter().map(|version| form.bytes(version)).sum();
@@ -69,12 +69,12 @@ impl Service {
             // What was found while it waited was let go, since that too is memory.
             let mut bytes = 0;
             for hit in &page.hits {
-                bytes += form.bytes(&engine.packed(*hit).map_err(unreadable)?);
+                bytes += form.bytes(&engine.compressed(*hit).map_err(unreadable)?);
                 within(bytes, BUNDLE_BYTES_MAX)?;
             }
             let mut bundle = page.begin(bytes);
             for hit in &page.hits {
-                form.add(&mut bundle, page.kind, &engine.packed(*hit).map_err(unreadable)?).map_err(unreadable)?;
+                form.add(&mut bundle, page.kind, &engine.compressed(*hit).map_err(unreadable)?).map_err(unreadable)?;
                 within(bundle.bytes(), BUNDLE_BYTES_MAX)?;
             }
             let body = page.finish(bundle);
@@ -122,26 +122,26 @@ pub(super) fn outcome_address() -> String {
 struct EntryForm {
     base_url: Option<Arc<str>>,
     subset: Subset,
-    shower: Option<Shower>,
+    renderer: Option<CertificateRenderer>,
 }
 
 impl EntryForm {
     /// Bytes of certificates up to which they are written at once.
     fn small_bytes(&self) -> usize {
-        let reads_through = self.shower.is_some() || self.subset != Subset::All;
+        let reads_through = self.renderer.is_some() || self.subset != Subset::All;
         if reads_through { READ_THROUGH_BYTES } else { LARGE_ANSWER_BYTES }
     }
 
     /// Bytes that an entry takes, if not to the byte.
-    fn bytes(&self, version: &Packed) -> usize {
+    fn bytes(&self, version: &CompressedVersion) -> usize {
         let resource = if self.subset == Subset::All { version.bytes_max() } else { 0 };
         ENTRY_BYTES + self.base_url.as_ref().map_or(0, |base_url| base_url.len()) + resource
     }
 
-    fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &Packed) -> Result<(), StoreError> {
+    fn add(&self, bundle: &mut Bundle, kind: PageKind, version: &CompressedVersion) -> Result<(), StoreError> {
         let about = EntryResource { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
-        let resource = |out: &mut Vec<u8>| match &self.shower {
-            Some(shower) => shower.write(version, &self.subset, out),
+        let resource = |out: &mut Vec<u8>| match &self.renderer {
+            Some(renderer) => renderer.write(version, &self.subset, out),
             None => write_reduced(version, &self.subset, out),
         };
         if kind == PageKind::Search {

@@ -1,17 +1,17 @@
-//! `/Patient`: what the registry tells of patients, handed on as it is. Specification 5; Contract 6.2.
+//! `/Patient`: what the registry says about patients, forwarded as it is. Specification 5; Contract 6.2.
 
 use std::borrow::Cow;
 
-use super::account::patients;
+use super::audit_record::patients;
 use super::context::{RequestContext, Subset};
 use super::page::outcome_address;
 use super::read::reduced;
 use super::search_type::{AUDIT_COUNTED_MAX, counts_few_unseen};
 use super::service::Service;
-use super::subject::silent;
-use super::{Answer, Instead, ShownVersions};
+use super::subject::no_answer;
+use super::{Answer, BrokenAnswer, ShownVersions};
 use crate::registry::embedded::KNOWN;
-use crate::registry::{Ask, LookupFailure, Misbehaviour, RegistryAnswer, RegistryFinding};
+use crate::registry::{LookupFailure, Misbehaviour, RegistryAnswer, RegistryFinding, RegistryRequest};
 use certificate::Version;
 use certificate::search::issue;
 use certificate::search::parameter::{self, PARAMETERS, SHAPING};
@@ -23,16 +23,16 @@ use fhir::subset;
 
 impl Service {
     /// Asks the registry in the caller's name. Its refusals keep its own status here, since here it is what is asked.
-    pub(super) async fn patient(&self, context: &RequestContext, ask: Ask) -> Result<Answer, Outcome> {
+    pub(super) async fn patient(&self, context: &RequestContext, ask: RegistryRequest) -> Result<Answer, Outcome> {
         let mut search = None;
         let ask = match ask {
-            Ask::Search(_) => {
+            RegistryRequest::Search(_) => {
                 let read = self.patient_search(context)?;
                 let parameters = read.parameters.clone();
                 search = Some(read);
-                Ask::Search(parameters)
+                RegistryRequest::Search(parameters)
             }
-            Ask::History(id, _) => Ask::History(id, context.parameters.clone()),
+            RegistryRequest::History(id, _) => RegistryRequest::History(id, context.parameters.clone()),
             single => single,
         };
         // Ids of R5 that mean another place in an address.
@@ -41,23 +41,23 @@ impl Service {
         }
         let caller = context.caller_of_patients();
         let told = match self.registry.answer(&ask, &caller).await {
-            Ok(RegistryAnswer::Told(told)) => told,
+            Ok(RegistryAnswer::Found(told)) => told,
             Ok(RegistryAnswer::Misbehaves(Misbehaviour::HangUp)) => {
-                return Ok(Answer { status: 200, instead: Some(Instead::HangUp), ..Answer::default() });
+                return Ok(Answer { status: 200, broken: Some(BrokenAnswer::HangUp), ..Answer::default() });
             }
             Ok(RegistryAnswer::Misbehaves(Misbehaviour::Garbage)) => {
-                return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
+                return Ok(Answer { status: 200, broken: Some(BrokenAnswer::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there, which is no answer to a search. Decision 130.
             Err(failed) if is_bare_not_found(&failed) => {
-                return Err(ask.id().map_or_else(|| silent(LookupFailure::NotFound), nobody));
+                return Err(ask.id().map_or_else(|| no_answer(LookupFailure::NotFound), nobody));
             }
-            Err(failed) => return Err(silent(failed)),
+            Err(failed) => return Err(no_answer(failed)),
         };
         let RegistryFinding { body, version, last_modified } = told;
         let number = version.as_deref().and_then(Version::parse);
         let version = number.zip(last_modified);
-        let is_single = matches!(ask, Ask::Read(_) | Ask::Vread(..));
+        let is_single = matches!(ask, RegistryRequest::Read(_) | RegistryRequest::Vread(..));
         if let Some((version, modified)) = version
             && is_single
             && context.has(version, modified)
@@ -97,8 +97,9 @@ impl Service {
         for page in 1..=counted {
             let shaping = [("_count", AUDIT_COUNTED_MAX.to_string()), ("_page", page.to_string())];
             let shaping = shaping.map(|(name, value)| (name.to_owned(), value));
-            let ask = Ask::Search(filters.iter().cloned().chain(shaping).collect());
-            let Ok(RegistryAnswer::Told(told)) = self.registry.answer(&ask, &context.caller_of_patients()).await else {
+            let ask = RegistryRequest::Search(filters.iter().cloned().chain(shaping).collect());
+            let Ok(RegistryAnswer::Found(told)) = self.registry.answer(&ask, &context.caller_of_patients()).await
+            else {
                 break;
             };
             let found = patients(&told.body);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::rulebook::Standard;
+use super::rulebook::CertificateRules;
 use super::subject::{self, Resolved};
 use certificate::search::extract::{add_subject, check_terms, extract};
 use certificate::search::row::Row;
@@ -30,9 +30,9 @@ pub struct PreparedCertificate {
     pub brings: Need,
 }
 
-/// A certificate that is right in itself. Whom it is about is still to be asked.
+/// A certificate whose own content was checked. The registry is still to be asked about its patient.
 #[derive(Debug)]
-pub struct Sound<'s> {
+pub struct CheckedCertificate<'s> {
     source: Option<JsonSource<'s>>,
     row: Row,
     brings: Need,
@@ -42,12 +42,12 @@ pub struct Sound<'s> {
     pub warnings: Vec<Issue>,
 }
 
-impl Sound<'_> {
+impl CheckedCertificate<'_> {
     /// The certificate, its subject as it was sent.
-    pub fn certificate(self, json: &mut Json, standard: &Standard) -> PreparedCertificate {
+    pub fn certificate(self, json: &mut Json, rules: &CertificateRules) -> PreparedCertificate {
         let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
         if self.is_narrated {
-            narrative::set(object, standard.names, &*standard.terminology);
+            narrative::set(object, rules.names, &*rules.terminology);
         }
         PreparedCertificate { tail: tail(object, self.source, Some("subject")), row: self.row, brings: self.brings }
     }
@@ -60,17 +60,17 @@ impl Sound<'_> {
         mut self,
         json: &mut Json,
         resolved: &Resolved,
-        standard: &Standard,
+        rules: &CertificateRules,
     ) -> Result<PreparedCertificate, Outcome> {
         let Json::Object(object) = &mut *json else { unreachable!("only an object is found to be right") };
         if subject::set_reference(object, &resolved.reference) {
-            add_subject(&mut self.row, &resolved.reference, standard.names);
-            debug_assert_eq!(Ok(&self.row), extract(object, 0, standard.names).as_ref(), "as if extracted with it");
+            add_subject(&mut self.row, &resolved.reference, rules.names);
+            debug_assert_eq!(Ok(&self.row), extract(object, 0, rules.names).as_ref(), "as if extracted with it");
             if let Some(issue) = check_terms(&self.row, ROW_TERMS_MAX) {
                 return Err(issue.into());
             }
         }
-        Ok(self.certificate(json, standard))
+        Ok(self.certificate(json, rules))
     }
 }
 
@@ -91,11 +91,11 @@ pub struct UpdateBase<'s> {
 pub fn new_certificate(
     mut json: Json,
     source: Option<JsonSource>,
-    standard: &Standard,
+    rules: &CertificateRules,
 ) -> Result<PreparedCertificate, Outcome> {
-    let base_url = &standard.names.base_url;
-    let sound = sound(&mut json, source, Problems::default(), UpdateBase::default(), standard, base_url)?;
-    Ok(sound.certificate(&mut json, standard))
+    let base_url = &rules.names.base_url;
+    let checked = check_certificate(&mut json, source, Problems::default(), UpdateBase::default(), rules, base_url)?;
+    Ok(checked.certificate(&mut json, rules))
 }
 
 /// Checks the body of a create or update, and brings it to the form in which it is kept.
@@ -106,15 +106,15 @@ pub fn new_certificate(
 ///
 /// # Errors
 /// 400 for what cannot be read, 422 for rules that are broken; both in one outcome.
-pub fn sound<'j, 's>(
+pub fn check_certificate<'j, 's>(
     json: &mut Json<'j>,
     mut source: Option<JsonSource<'s>>,
     mut problems: Problems,
     before: UpdateBase<'j>,
-    standard: &Standard,
+    rules: &CertificateRules,
     base_url: &str,
-) -> Result<Sound<'s>, Outcome> {
-    let names = standard.names;
+) -> Result<CheckedCertificate<'s>, Outcome> {
+    let names = rules.names;
     let UpdateBase { id, state, resource, kept } = before;
     let took_any = match &mut *json {
         Json::Object(object) => {
@@ -136,18 +136,18 @@ pub fn sound<'j, 's>(
     if let Json::Object(object) = &mut *json {
         object.0.iter_mut().for_each(|(_, value)| made_relative |= make_relative(value, [base_url, &names.base_url]));
     }
-    let profile = profile_of(json, standard);
+    let profile = profile_of(json, rules);
     let further = match &*json {
         Json::Object(object) => check_id(object, id).into_iter().chain(check_status(object, id)).collect(),
         _ => Vec::new(),
     };
     problems.take_further(Problems::from(further));
-    problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    problems.take_further(rules.validator.check(json, profile, &rules.terminology).problems);
     let unknowable = json.as_object().and_then(subject::check);
     problems.take_further(Problems::from(Vec::from_iter(unknowable)));
 
     let Json::Object(object) = json else { return Err(problems.into_issues().into()) };
-    problems.take_further(Problems::from(usable::check(object, names, standard.final_must_be_usable)));
+    problems.take_further(Problems::from(usable::check(object, names, rules.final_must_be_usable)));
     let is_narrated = is_narrated(object, resource);
     source = source.filter(|_| !took_any && !shape.rewrote && !made_relative && !is_narrated && kept.is_empty());
     if !kept.is_empty() {
@@ -178,7 +178,7 @@ pub fn sound<'j, 's>(
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
         _ => Need::Final,
     };
-    Ok(Sound { source, row, brings, is_narrated, warnings: issues })
+    Ok(CheckedCertificate { source, row, brings, is_narrated, warnings: issues })
 }
 
 /// What is wrong with the content of a resource, whatever could be done with it; `profile` takes the place of the one it names.
@@ -186,23 +186,23 @@ pub(super) fn content_problems(
     json: &mut Json,
     mut problems: Problems,
     profile: Option<&ProfileRules>,
-    standard: &Standard,
+    rules: &CertificateRules,
 ) -> Vec<Issue> {
     problems.take_further(shape::check(json, "Composition").problems);
     if problems.is_full() {
         return problems.into_issues();
     }
-    let profile = profile.or_else(|| profile_of(json, standard));
-    problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
-    let unusable = json.as_object().map(|object| usable::check(object, standard.names, standard.final_must_be_usable));
+    let profile = profile.or_else(|| profile_of(json, rules));
+    problems.take_further(rules.validator.check(json, profile, &rules.terminology).problems);
+    let unusable = json.as_object().map(|object| usable::check(object, rules.names, rules.final_must_be_usable));
     problems.take_further(Problems::from(unusable.unwrap_or_default()));
     problems.into_issues()
 }
 
 /// The profile a certificate is held against: the one it names, else what all have in common. That it names none, or several, is told
 /// with its row. Contract 8.1.
-fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r ProfileRules> {
-    let Standard { names, validator, .. } = *standard;
+fn profile_of<'r>(json: &Json, rules: &CertificateRules<'r>) -> Option<&'r ProfileRules> {
+    let CertificateRules { names, validator, .. } = *rules;
     let named = json.get("meta").map_or(&[][..], |meta| meta.items("profile"));
     let known = match named {
         [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile_of_any_version(address)),
@@ -380,9 +380,9 @@ mod tests {
     static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
     static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| Validator::new(&NAMES).unwrap());
 
-    fn standard() -> Standard<'static> {
+    fn rules() -> CertificateRules<'static> {
         let terminology = Arc::new(Terminology::new(&NAMES, false, &[]).unwrap());
-        Standard { names: &NAMES, validator: &VALIDATOR, terminology, final_must_be_usable: false }
+        CertificateRules { names: &NAMES, validator: &VALIDATOR, terminology, final_must_be_usable: false }
     }
 
     /// A right certificate with one piece of its text replaced.
@@ -394,9 +394,9 @@ mod tests {
 
     fn certificate(body: &str, before: UpdateBase<'_>) -> Result<PreparedCertificate, Outcome> {
         let ReadJson { mut value, problems, source } = json::parse_with_problems(body.as_bytes())?;
-        let standard = standard();
-        let sound = sound(&mut value, source, problems, before, &standard, BASE)?;
-        Ok(sound.certificate(&mut value, &standard))
+        let rules = rules();
+        let checked = check_certificate(&mut value, source, problems, before, &rules, BASE)?;
+        Ok(checked.certificate(&mut value, &rules))
     }
 
     fn create(body: &str) -> Result<PreparedCertificate, Outcome> {

@@ -1,16 +1,16 @@
 //! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
 
 use super::context::{RequestContext, Subset};
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
 use super::turns::in_turn;
 use super::{Answer, Instance, ShownVersions};
-use crate::access::rights::{CertificateView, May};
+use crate::access::rights::{CertificateView, PermittedAction};
 use crate::interaction::limits::READ_HERE_BYTES;
 use certificate::search::Hit;
 use certificate::{Openness, State, Version};
-use engine::{Entry, Packed, StoreError, StoredVersion};
+use engine::{CompressedVersion, Entry, StoreError, StoredVersion};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
@@ -42,14 +42,15 @@ impl Service {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let found = self.engine.read(id, None, |entry| {
-            let view = match context.held.as_deref() {
+            let view = match context.grants.as_deref() {
                 None => Some(CertificateView::Full),
-                Some(held)
-                    if held.rights.is_bound_by_consent_only(May::Read) && entry.consent()?.doctor == Openness::Open =>
+                Some(grants)
+                    if grants.rights.is_bound_by_consent_only(PermittedAction::Read)
+                        && entry.consent()?.doctor == Openness::Open =>
                 {
                     Some(CertificateView::Full)
                 }
-                Some(held) => entry.row()?.and_then(|row| held.visible(May::Read, id, &row)),
+                Some(grants) => entry.row()?.and_then(|row| grants.visible(PermittedAction::Read, id, &row)),
             };
             Ok((begin(context, entry)?, view))
         });
@@ -77,8 +78,8 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<ReadVersion, Outcome> {
-        if let Some(held) = context.held.as_deref() {
-            return self.read_version_within(context, held, instance, version);
+        if let Some(grants) = context.grants.as_deref() {
+            return self.read_version_within(context, grants, instance, version);
         }
         let found = match (instance.known(), version) {
             (Some(id), Some(version)) => {
@@ -102,7 +103,7 @@ impl Service {
     fn read_version_within(
         &self,
         context: &RequestContext,
-        held: &CallerGrants,
+        grants: &CallerGrants,
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<ReadVersion, Outcome> {
@@ -113,11 +114,15 @@ impl Service {
         let found = self.engine.read(id, None, |newest| {
             let version =
                 version.map(|version| newest.read(Some(version), |entry| Ok((begin(context, entry)?, entry.row()?))));
-            Ok((newest.standing()?, version.transpose()?.flatten()))
+            Ok((newest.effective_row()?, version.transpose()?.flatten()))
         });
-        let (standing, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
-        let now = standing.row.as_ref().and_then(|row| held.visible(May::Read, id, row)).ok_or_else(hidden)?;
-        if standing.state == State::Deleted && !held.rights.is_bound_by_consent_only(May::Read) {
+        let (effective_row, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
+        let now = effective_row
+            .row
+            .as_ref()
+            .and_then(|row| grants.visible(PermittedAction::Read, id, row))
+            .ok_or_else(hidden)?;
+        if effective_row.state == State::Deleted && !grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             return Err(hidden());
         }
         let Some(((stored, is_left), row)) = found else { return Err(no_version(instance, version)) };
@@ -125,13 +130,13 @@ impl Service {
             return Err(deleted(id));
         }
         // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
-        let then = match (row, standing.row) {
+        let then = match (row, effective_row.row) {
             (_, None) => None,
-            (row, Some(current)) => held.visible(May::Read, id, &current).and(row),
+            (row, Some(current)) => grants.visible(PermittedAction::Read, id, &current).and(row),
         };
-        let then = then.and_then(|row| match held.rights.is_bound_by_consent_only(May::Read) {
+        let then = then.and_then(|row| match grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             true => Some(CertificateView::Full),
-            false => held.visible(May::Read, id, &row),
+            false => grants.visible(PermittedAction::Read, id, &row),
         });
         Ok(ReadVersion { stored, is_left, view: then.ok_or_else(hidden)?.min(now) })
     }
@@ -150,13 +155,13 @@ impl Service {
         }
         if is_left {
             let engine = self.engine.clone();
-            let expand = move || engine.packed(hit).and_then(|packed| packed.expand());
+            let expand = move || engine.compressed(hit).and_then(|version| version.expand());
             let expanded = Box::pin(in_turn(&self.large_reads, context.turn_client(), expand));
             stored = expanded.await?.map_err(unreadable)?;
         }
         let resource = match view {
             CertificateView::Full => stored.resource,
-            CertificateView::Employer => self.shower().employer(&stored).map_err(unreadable)?,
+            CertificateView::Employer => self.renderer().employer(&stored).map_err(unreadable)?,
         };
         Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, shown, ..Answer::default() })
     }
@@ -169,7 +174,7 @@ fn no_version(instance: &Instance, version: Option<Version>) -> Outcome {
 }
 
 /// Appends the part of a version that `_elements` or `_summary` asks for.
-pub(super) fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
+pub(super) fn write_reduced(version: &CompressedVersion, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), StoreError> {
     match wanted {
         Subset::All => version.write(out),
         _ => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 pub use super::table::ListKind;
-use super::table::{INTERACTIONS, InteractionKind, InteractionRow, Verb};
+use super::table::{HttpMethod, INTERACTIONS, InteractionKind, InteractionRow};
 use certificate::{Id, Version};
 use fhir::limits::ID_CHARACTERS_MAX;
 
@@ -18,7 +18,7 @@ pub struct Interaction {
 
 impl Interaction {
     /// Finds the row of a method and the segments of a path.
-    pub fn find(method: Verb, segments: &[&str]) -> Option<Interaction> {
+    pub fn find(method: HttpMethod, segments: &[&str]) -> Option<Interaction> {
         let mut rows = INTERACTIONS.iter().filter(|row| row.method == method && row.depth == segments.len());
         rows.find_map(|row| Interaction::of(row, segments))
     }

@@ -6,73 +6,78 @@ use std::sync::Arc;
 
 use super::Interaction;
 use super::context::RequestContext;
-use super::held::{CallerGrants, also};
+use super::grants::{CallerGrants, also};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
-use crate::access::rights::{May, Own};
+use crate::access::rights::{OwnPatient, PermittedAction};
 use crate::registry::LookupPurpose;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::{Id, Openness};
-use engine::RowStanding;
+use engine::EffectiveRow;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl RequestContext {
     /// The rows a write may touch; nothing where all.
-    pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
+    pub(super) fn rows(&self, may: PermittedAction) -> Option<Arc<Filter>> {
         match also(may) {
             Some(also) => self.rows_of_both(may, also),
-            None => Some(Arc::new(self.held.as_ref()?.scope(may).filter())),
+            None => Some(Arc::new(self.grants.as_ref()?.scope(may).filter())),
         }
     }
 
     /// The rows that both reach.
-    pub(super) fn rows_of_both(&self, one: May, other: May) -> Option<Arc<Filter>> {
-        let held = self.held.as_ref()?;
-        Some(Arc::new(held.scope(one).narrow(held.scope(other).filter(), None)))
+    pub(super) fn rows_of_both(&self, one: PermittedAction, other: PermittedAction) -> Option<Arc<Filter>> {
+        let grants = self.grants.as_ref()?;
+        Some(Arc::new(grants.scope(one).narrow(grants.scope(other).filter(), None)))
     }
 
     /// A certificate as it is sent, for which rows of a permission hold as well as for what is stored.
     ///
     /// # Errors
     /// 403 for one that would lie outside of the caller's rights.
-    pub(super) fn check_sent(&self, may: May, row: &Row) -> Result<(), Outcome> {
-        match &self.held {
-            Some(held) if !held.rights.may_lead_to(may, &held.own, row) => Err(outside("Composition")),
+    pub(super) fn check_sent(&self, may: PermittedAction, row: &Row) -> Result<(), Outcome> {
+        match &self.grants {
+            Some(grants) if !grants.rights.may_lead_to(may, &grants.own, row) => Err(outside("Composition")),
             _ => Ok(()),
         }
     }
 
     /// # Errors
     /// 403 for a certificate outside of the caller's rights.
-    pub(super) fn check_standing(&self, may: May, id: Id, standing: &RowStanding) -> Result<(), Outcome> {
-        let Some(held) = &self.held else { return Ok(()) };
-        let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
+    pub(super) fn check_effective_row(
+        &self,
+        may: PermittedAction,
+        id: Id,
+        effective_row: &EffectiveRow,
+    ) -> Result<(), Outcome> {
+        let Some(grants) = &self.grants else { return Ok(()) };
+        let visible = effective_row.row.as_ref().and_then(|row| grants.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
     }
 }
 
 /// How a refusal names what was asked for.
-fn name(may: May) -> &'static str {
+fn name(may: PermittedAction) -> &'static str {
     match may {
-        May::Create => "create",
-        May::Update => "update",
-        May::Delete => "delete",
-        May::Suspend => "$suspend",
-        May::Cancel => "$cancel",
-        May::Validate => "$validate",
-        May::Read => "read",
-        May::History => "history",
-        May::Search | May::Count => "search-type",
-        May::GetConsent => "$get-consent",
-        May::SetConsent => "$set-consent",
-        May::PatientRead => "read of Patient",
-        May::PatientSearch => "search-type of Patient",
-        May::AuditRead => "AuditEvent",
+        PermittedAction::Create => "create",
+        PermittedAction::Update => "update",
+        PermittedAction::Delete => "delete",
+        PermittedAction::Suspend => "$suspend",
+        PermittedAction::Cancel => "$cancel",
+        PermittedAction::Validate => "$validate",
+        PermittedAction::Read => "read",
+        PermittedAction::History => "history",
+        PermittedAction::Search | PermittedAction::Count => "search-type",
+        PermittedAction::GetConsent => "$get-consent",
+        PermittedAction::SetConsent => "$set-consent",
+        PermittedAction::PatientRead => "read of Patient",
+        PermittedAction::PatientSearch => "search-type of Patient",
+        PermittedAction::AuditRead => "AuditEvent",
     }
 }
 
-pub(super) fn not_permitted(may: May) -> Outcome {
+pub(super) fn not_permitted(may: PermittedAction) -> Outcome {
     Issue::new(Hcert::NotPermitted).with("request", name(may)).into()
 }
 
@@ -88,24 +93,24 @@ impl Service {
     pub(super) async fn admit(&self, interaction: &Interaction, context: &mut RequestContext) -> Result<(), Outcome> {
         let Some(identity) = &context.identity else { return Ok(()) };
         let rights = self.policy.permissions.rights(identity.clone());
-        let mut held = CallerGrants { rights, own: Own::default() };
+        let mut grants = CallerGrants { rights, own: OwnPatient::default() };
         if let Some(may) = interaction.row.permission {
-            if !held.rights.may(may) {
+            if !grants.rights.may(may) {
                 return Err(not_permitted(may));
             }
             // A search is judged by what it names first.
-            if may != May::Count {
-                self.know_own_patient(context, &mut held, may).await?;
+            if may != PermittedAction::Count {
+                self.know_own_patient(context, &mut grants, may).await?;
             }
-            if may == May::PatientRead
-                && !held.rights.reaches_all_patients()
+            if may == PermittedAction::PatientRead
+                && !grants.rights.reaches_all_patients()
                 && let Some(id) = interaction.id.as_ref().map(ToString::to_string)
-                && !held.own.ids.contains(&id)
+                && !grants.own.ids.contains(&id)
             {
                 return Err(outside(format!("Patient/{id}")));
             }
         }
-        context.held = Some(Arc::new(held));
+        context.grants = Some(Arc::new(grants));
         Ok(())
     }
 
@@ -113,19 +118,19 @@ impl Service {
     pub(super) async fn know_own_patient(
         &self,
         context: &RequestContext,
-        held: &mut CallerGrants,
-        may: May,
+        grants: &mut CallerGrants,
+        may: PermittedAction,
     ) -> Result<(), Outcome> {
-        if ![Some(may), also(may)].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
+        if ![Some(may), also(may)].into_iter().flatten().any(|may| grants.rights.asks_for_own_patient(may)) {
             return Ok(());
         }
-        let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
+        let Some(code) = grants.rights.identity().patient.clone() else { return Ok(()) };
         let caller = context.caller(LookupPurpose::Look);
         let found = match Box::pin(self.registry.by_identifier(None, &code, &caller)).await {
             Err(failed) if failed.is_nobody() => Vec::new(),
             found => found.map_err(unanswered)?,
         };
-        let (mut own, mut ids) = (Own::default(), Vec::new());
+        let (mut own, mut ids) = (OwnPatient::default(), Vec::new());
         for (at, patient) in found.into_iter().enumerate() {
             // Records of one code that no link ties together may be those of two persons, and the token says only the code.
             if at > 0 && !own.ids.contains(&patient.id) {
@@ -141,7 +146,7 @@ impl Service {
             own.ids.extend(linked);
         }
         own.ids.extend(ids);
-        held.own = own;
+        grants.own = own;
         Ok(())
     }
 
@@ -149,17 +154,17 @@ impl Service {
     ///
     /// # Errors
     /// 403. An id never assigned is nobody's business here.
-    pub(super) fn check_rows(&self, context: &RequestContext, may: May, id: Id) -> Result<(), Outcome> {
-        let Some(held) = &context.held else { return Ok(()) };
-        let standing = self.engine.read(id, None, |entry| {
+    pub(super) fn check_rows(&self, context: &RequestContext, may: PermittedAction, id: Id) -> Result<(), Outcome> {
+        let Some(grants) = &context.grants else { return Ok(()) };
+        let effective_row = self.engine.read(id, None, |entry| {
             // Where consent alone binds, it is asked first: it costs less.
-            match held.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
+            match grants.rights.is_bound_by_consent_only(may) && entry.consent()?.doctor == Openness::Open {
                 true => Ok(None),
-                false => entry.standing().map(Some),
+                false => entry.effective_row().map(Some),
             }
         });
-        match standing.map_err(unreadable)?.flatten() {
-            Some(standing) => context.check_standing(may, id, &standing),
+        match effective_row.map_err(unreadable)?.flatten() {
+            Some(effective_row) => context.check_effective_row(may, id, &effective_row),
             None => Ok(()),
         }
     }

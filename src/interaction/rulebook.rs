@@ -1,4 +1,4 @@
-//! What certificates are judged by: namespaces, profiles, and the code lists of the moment.
+//! The rules that certificates are checked against: namespaces, profiles, and the code lists of the moment.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use certificate::terminology::Terminology;
 use certificate::validation::Validator;
 use engine::Engine;
 
-/// Everything that the checks of a certificate stand on.
+/// Everything that the checks of a certificate need.
 pub struct Rulebook {
     names: Names,
     validator: Validator,
@@ -16,9 +16,9 @@ pub struct Rulebook {
     final_must_be_usable: bool,
 }
 
-/// What one certificate is judged by.
+/// The rules that one certificate is checked against, all of one moment.
 #[derive(Clone)]
-pub struct Standard<'r> {
+pub struct CertificateRules<'r> {
     pub names: &'r Names,
     pub validator: &'r Validator,
     pub terminology: Arc<Terminology>,
@@ -52,8 +52,8 @@ impl Rulebook {
     }
 
     /// All of it as it is at this moment.
-    pub fn now(&self) -> Standard<'_> {
-        Standard {
+    pub fn now(&self) -> CertificateRules<'_> {
+        CertificateRules {
             names: &self.names,
             validator: &self.validator,
             terminology: self.lists.current(),

@@ -1,7 +1,7 @@
 //! The search parameters of certificates as SearchParameter resources, made from the table that the search itself reads.
 
 use certificate::Names;
-use certificate::search::parameter::{Field, Looks, LooksAt, Modifier, PARAMETERS, Parameter, TimeField};
+use certificate::search::parameter::{Field, Modifier, PARAMETERS, Parameter, ParameterTarget, RowTarget, TimeField};
 use fhir::json::{Json, Object};
 
 /// All of them, in the order of the table.
@@ -24,15 +24,15 @@ fn resource(parameter: &Parameter, names: &Names) -> Json<'static> {
     set("description", Json::string(parameter.documentation));
     set("code", Json::string(parameter.name));
     set("base", texts(["Composition"]));
-    set("type", Json::string(parameter.looks.kind()));
-    set("expression", Json::string(expression(parameter.looks)));
+    set("type", Json::string(parameter.target.kind()));
+    set("expression", Json::string(expression(parameter.target)));
     set("processingMode", Json::string("normal"));
-    if let Looks::Reference { target, .. } = parameter.looks {
+    if let RowTarget::Reference { target, .. } = parameter.target {
         set("target", texts([target]));
     }
     set("multipleOr", Json::Bool(true));
     set("multipleAnd", Json::Bool(true));
-    if let Looks::Time(field) = parameter.looks {
+    if let RowTarget::Time(field) = parameter.target {
         set("comparator", texts(comparators(field).iter().copied()));
     }
     if !parameter.modifiers.is_empty() {
@@ -44,7 +44,7 @@ fn resource(parameter: &Parameter, names: &Names) -> Json<'static> {
             })),
         );
     }
-    if parameter.looks == Looks::SectionCodeText {
+    if parameter.target == RowTarget::SectionCodeText {
         let component = |definition: &str, expression: &'static str| {
             let definition = Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"));
             Json::object([("definition", definition), ("expression", Json::string(expression))])
@@ -70,19 +70,19 @@ fn name(id: &str) -> String {
 }
 
 /// Where in a certificate it looks. Decision 166.
-fn expression(looks: Looks) -> &'static str {
-    match looks {
-        Looks::Id => "Composition.id",
-        Looks::State => "Composition.status",
-        Looks::Category => "Composition.category",
-        Looks::Kind => "Composition.type",
-        Looks::Time(TimeField::LastUpdated) => "Composition.meta.lastUpdated",
-        Looks::Time(TimeField::Date) => "Composition.date",
-        Looks::Time(TimeField::Period) => "Composition.event.period",
-        Looks::Title => "Composition.title",
-        Looks::SectionCodeText => Field::SectionCodeText.expression(),
-        Looks::Registry => "Composition.subject.resolve().ofType(Patient).identifier",
-        Looks::Token(field) | Looks::Reference { field, .. } => field.expression(),
+fn expression(target: RowTarget) -> &'static str {
+    match target {
+        RowTarget::Id => "Composition.id",
+        RowTarget::State => "Composition.status",
+        RowTarget::Category => "Composition.category",
+        RowTarget::Kind => "Composition.type",
+        RowTarget::Time(TimeField::LastUpdated) => "Composition.meta.lastUpdated",
+        RowTarget::Time(TimeField::Date) => "Composition.date",
+        RowTarget::Time(TimeField::Period) => "Composition.event.period",
+        RowTarget::Title => "Composition.title",
+        RowTarget::SectionCodeText => Field::SectionCodeText.expression(),
+        RowTarget::Registry => "Composition.subject.resolve().ofType(Patient).identifier",
+        RowTarget::Token(field) | RowTarget::Reference { field, .. } => field.expression(),
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
             let codings = concept.items("coding").iter();
             codings.filter_map(|coding| Some(token(coding.text("system"), coding.text("code")?))).collect()
         };
-        match parameter.looks.kind() {
+        match parameter.target.kind() {
             "token" if node.is("CodeableConcept") => coded(json),
             "token" if node.is("Identifier") => {
                 json.text("value").map(|value| token(json.text("system"), value)).into_iter().collect()
@@ -190,7 +190,7 @@ mod tests {
             certificates.iter().map(|json| extract(json.as_object().unwrap(), updated, &names).unwrap()).collect();
         let id = Id::parse("7").unwrap();
         for parameter in PARAMETERS {
-            let expression = Expression::parse(expression(parameter.looks)).expect(parameter.name);
+            let expression = Expression::parse(expression(parameter.target)).expect(parameter.name);
             let found: Vec<Vec<String>> = certificates
                 .iter()
                 .map(|json| {
@@ -202,7 +202,7 @@ mod tests {
                 })
                 .collect();
             // Patients lie in the registry, so nothing leads to them here.
-            let is_elsewhere = parameter.looks == Looks::Registry;
+            let is_elsewhere = parameter.target == RowTarget::Registry;
             assert_eq!(found.iter().all(Vec::is_empty), is_elsewhere, "{}", parameter.name);
             for value in found.iter().flatten() {
                 let asked = vec![(parameter.name.to_owned(), escaped(value, parameter))];
@@ -211,7 +211,7 @@ mod tests {
                 let filter = search.query(&PatientIds::new()).filter;
                 for (row, own) in rows.iter().zip(&found) {
                     // A day asks for more than the element it stands for.
-                    let is_exact = parameter.looks.kind() != "date";
+                    let is_exact = parameter.target.kind() != "date";
                     let matches = filter.matches(id, row);
                     assert!(matches || !own.contains(value), "{asked:?} is not found");
                     assert!(!matches || !is_exact || own.contains(value), "{asked:?} is found elsewhere");
@@ -223,7 +223,7 @@ mod tests {
     /// A value with the signs escaped that separate in a search.
     fn escaped(value: &str, parameter: &Parameter) -> String {
         let value = value.replace(',', "\\,");
-        if parameter.looks.kind() == "string" { value.replace('|', "\\|") } else { value }
+        if parameter.target.kind() == "string" { value.replace('|', "\\|") } else { value }
     }
 
     const EXAMPLES: [&[u8]; 5] = [

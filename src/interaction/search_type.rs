@@ -8,14 +8,14 @@ use uuid::Uuid;
 use super::Answer;
 use super::client::ClientKey;
 use super::context::{NamedCollector, RequestContext, Subset};
-use super::held::CallerGrants;
+use super::grants::CallerGrants;
 use super::page::{self, PageKind};
 use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use super::turns::in_turn;
-use crate::access::rights::May;
-use crate::registry::{LookedUp, LookupFailure, LookupPurpose};
+use crate::access::rights::PermittedAction;
+use crate::registry::{IdentifierLookup, LookupFailure, LookupPurpose};
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
 use certificate::search::parameter::Field;
@@ -29,7 +29,7 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 const AUDIT_NAMED_BY_VALUE_MAX: u32 = 16;
 
 /// Certificates, versions or patients that an answer may count for its event to name all of them, also those that it does not show: a total of a few
-/// tells of each, and one of more tells of nobody.
+/// says something about each, and one of more says nothing about anybody.
 pub(super) const AUDIT_COUNTED_MAX: u32 = 100;
 
 /// Whether an answer counts a few that it does not show.
@@ -42,17 +42,17 @@ impl Service {
         self.meet_patient_of_token(context);
         let settings = self.search_settings(context);
         let search = CompositionSearch::parse(&context.parameters, &settings)?;
-        let held = self.held_for(context, &search).await?;
+        let grants = self.grants_for(context, &search).await?;
         let IdentifiedPatients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
-        let mut shower = None;
-        if let Some((held, may)) = &held {
+        let mut renderer = None;
+        if let Some((grants, may)) = &grants {
             let without_advice = match search.query_without_advice(&found) {
                 Some(query) => Some(self.with_linked(context, query).await.0.filter),
                 None => None,
             };
-            query.filter = held.scope(*may).narrow(query.filter, without_advice);
-            shower = self.shower_of(held, *may);
+            query.filter = grants.scope(*may).narrow(query.filter, without_advice);
+            renderer = self.renderer_of(grants, *may);
         }
         let page = self.found_and_counted(context, query).await?;
         let links = search.links(&settings, &found, page.total)?;
@@ -64,7 +64,7 @@ impl Service {
         let is_warned = !warnings.is_empty() || !told.is_empty();
         let warning = is_warned.then(|| self.warning_and(context, warnings, told));
         let shown =
-            page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, shower };
+            page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, renderer };
         self.bundle(context, shown).await
     }
 
@@ -73,38 +73,40 @@ impl Service {
     /// # Errors
     /// 403 for whoever may not search, and for a value that lies outside of the rights; and what the registry says where the token is
     /// about a patient who has to be found. Contract 7.4.
-    async fn held_for(
+    async fn grants_for(
         &self,
         context: &RequestContext,
         search: &CompositionSearch,
-    ) -> Result<Option<(Arc<CallerGrants>, May)>, Outcome> {
-        let Some(held) = &context.held else { return Ok(None) };
+    ) -> Result<Option<(Arc<CallerGrants>, PermittedAction)>, Outcome> {
+        let Some(grants) = &context.grants else { return Ok(None) };
         let counts = search.count() == 0 || context.subset == Subset::Count;
-        let may = if counts { May::Count } else { May::Search };
-        if !held.rights.may(may) {
+        let may = if counts { PermittedAction::Count } else { PermittedAction::Search };
+        if !grants.rights.may(may) {
             return Err(not_permitted(may));
         }
         let asked = search.asked();
-        if let Some(parameter) = held.rights.outside(may, &asked) {
+        if let Some(parameter) = grants.rights.outside(may, &asked) {
             return Err(outside_of(parameter));
         }
-        if !held.rights.asks_for_own_patient(may) {
-            return Ok(Some((held.clone(), may)));
+        if !grants.rights.asks_for_own_patient(may) {
+            return Ok(Some((grants.clone(), may)));
         }
-        let mut held = CallerGrants::clone(held);
-        self.know_own_patient(context, &mut held, may).await?;
-        context.meet(|named| held.own.ids.iter().for_each(|id| named.patient(id)));
-        match held.rights.outside_own(may, &asked, &held.own) {
+        let mut grants = CallerGrants::clone(grants);
+        self.know_own_patient(context, &mut grants, may).await?;
+        context.meet(|named| grants.own.ids.iter().for_each(|id| named.patient(id)));
+        match grants.rights.outside_own(may, &asked, &grants.own) {
             Some(parameter) => Err(outside_of(parameter)),
-            None => Ok(Some((Arc::new(held), may))),
+            None => Ok(Some((Arc::new(grants), may))),
         }
     }
 
     /// Names the patient the token is about, where a search finds nothing but their certificates: also one that is refused.
     fn meet_patient_of_token(&self, context: &RequestContext) {
-        let Some(held) = &context.held else { return };
-        if [May::Search, May::Count].into_iter().any(|may| held.rights.asks_for_own_patient(may))
-            && let Some(code) = &held.rights.identity().patient
+        let Some(grants) = &context.grants else { return };
+        if [PermittedAction::Search, PermittedAction::Count]
+            .into_iter()
+            .any(|may| grants.rights.asks_for_own_patient(may))
+            && let Some(code) = &grants.rights.identity().patient
         {
             let system = self.settings.names.identifiers.estonian_code();
             context.meet(|named| named.identifier(Some(system), code));
@@ -123,7 +125,7 @@ impl Service {
             now: (self.clock)(),
             seal: &self.seal,
             caller: context.identity.as_ref().map_or("", |identity| &identity.person),
-            narrowed: context.held.is_some(),
+            narrowed: context.grants.is_some(),
         }
     }
 
@@ -142,10 +144,10 @@ impl Service {
         for wanted in wanted {
             // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
             let asked = Box::pin(self.registry.look_up(wanted.system.as_deref(), &wanted.value, &caller));
-            let LookedUp { patients, told } = match asked.await {
+            let IdentifierLookup { patients, told } = match asked.await {
                 Err(LookupFailure::NotFound) => {
                     all.warnings.push(Issue::new(Hcert::RegistryNotFound));
-                    LookedUp::default()
+                    IdentifierLookup::default()
                 }
                 answered => answered.map_err(unanswered)?,
             };
@@ -217,7 +219,7 @@ impl Service {
         }
     }
 
-    /// Adds the oldest certificates that a request names by an identifier to its event: an answer tells of them whether it shows them,
+    /// Adds the oldest certificates that a request names by an identifier to its event: an answer says something about them whether it shows them,
     /// counts them or finds none that meets the rest of what was asked. They come back.
     pub(super) async fn meet_certificates(
         &self,

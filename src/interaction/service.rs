@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::capabilities::{capabilities, terminology_capabilities};
 use super::context::{RequestContext, Subset};
-use super::fixed::{Fixed, fixed};
+use super::fixed::{FixedDefinition, fixed};
 use super::policy::Policy;
 use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
 use crate::config::limits::{LARGE_ANSWERS, LARGE_ANSWERS_OF_ONE};
-use crate::registry::{Ask, Registry};
+use crate::registry::{Registry, RegistryRequest};
 use certificate::head::{self, HEAD_BYTES_MAX};
 use certificate::search::issue;
 use certificate::search::paging::Counts;
@@ -38,7 +38,7 @@ const HEAVY_WAIT_S: u64 = 5;
 /// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
 const LARGE_WAIT_S: u64 = 10;
 
-/// What the interactions are told by the configuration.
+/// The settings of the interactions.
 #[derive(Clone, Debug)]
 pub struct ServiceSettings {
     pub names: Names,
@@ -74,7 +74,7 @@ pub struct Service {
     /// For certificates that take a while to expand.
     pub(super) large_reads: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
-    fixed: OnceLock<Vec<Fixed>>,
+    fixed: OnceLock<Vec<FixedDefinition>>,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
 }
@@ -121,7 +121,7 @@ impl Service {
         &self.engine
     }
 
-    /// The registry, which is to be welcomed before the first request.
+    /// The registry, whose samples are added before the first request.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -143,7 +143,7 @@ impl Service {
     }
 
     /// Definitions that are no code lists.
-    pub(super) fn fixed(&self) -> &[Fixed] {
+    pub(super) fn fixed(&self) -> &[FixedDefinition] {
         self.fixed.get_or_init(|| fixed(&self.settings.names))
     }
 
@@ -221,16 +221,20 @@ impl Service {
             InteractionKind::GetConsent => self.get_consent(&context, instance, body),
             InteractionKind::SetConsent => Box::pin(self.set_consent(&context, instance, body)).await,
             InteractionKind::Validate => Box::pin(self.validate(&context, id.as_ref(), body)).await,
-            InteractionKind::PatientRead => Box::pin(self.patient(&context, Ask::Read(instance.to_string()))).await,
+            InteractionKind::PatientRead => {
+                Box::pin(self.patient(&context, RegistryRequest::Read(instance.to_string()))).await
+            }
             InteractionKind::PatientVread => {
                 let version = version.map(|version| version.to_string()).unwrap_or_default();
-                Box::pin(self.patient(&context, Ask::Vread(instance.to_string(), version))).await
+                Box::pin(self.patient(&context, RegistryRequest::Vread(instance.to_string(), version))).await
             }
             InteractionKind::PatientHistory => {
-                let ask = Ask::History(instance.to_string(), context.parameters.clone());
+                let ask = RegistryRequest::History(instance.to_string(), context.parameters.clone());
                 Box::pin(self.patient(&context, ask)).await
             }
-            InteractionKind::PatientSearch => Box::pin(self.patient(&context, Ask::Search(Vec::new()))).await,
+            InteractionKind::PatientSearch => {
+                Box::pin(self.patient(&context, RegistryRequest::Search(Vec::new()))).await
+            }
             InteractionKind::AuditRead => Box::pin(self.audit_read(&context, instance.known().map(Id::get))).await,
             InteractionKind::AuditSearch => Box::pin(self.audit_search(&context)).await,
             InteractionKind::ReadDefinition => {
@@ -254,7 +258,7 @@ impl Service {
             ReadsStored::Always => true,
         };
         let Some((id, version)) = interaction.certificate().filter(|_| reads) else { return 0 };
-        // What is wrong with the store is told by the interaction.
+        // What is wrong with the store is reported by the interaction.
         self.engine.read(id, version, |entry| Ok(entry.bytes_max())).ok().flatten().unwrap_or(0)
     }
 
@@ -299,7 +303,7 @@ impl Service {
             Ok(Ok(written)) => Ok(Some(written)),
             Ok(Err(RefusedChange::Moved)) => Ok(None),
             Ok(Err(refused @ RefusedChange::NumberInUse(id, version))) => {
-                // The refusal tells of the certificate that has the number.
+                // The refusal reports the certificate that has the number.
                 context.meet(|named| named.certificates.push((id, Some(version))));
                 Err(refusal(refused))
             }

@@ -4,7 +4,7 @@
 
 use super::context::RequestContext;
 use super::service::{Service, unreadable};
-use crate::registry::{LookupFailure, LookupPurpose, Patient, Silent};
+use crate::registry::{LookupFailure, LookupPurpose, NoAnswer, Patient};
 use certificate::search::reference::{comparable, is_id};
 use engine::{StoredVersion, VersionSubject};
 use fhir::json::{self, Json, Object};
@@ -245,12 +245,12 @@ pub(super) fn unanswered(failed: LookupFailure) -> Outcome {
             chain.status = if chain.status < 500 { 400 } else { 503 };
             chain.into()
         }
-        failed => silent(failed),
+        failed => no_answer(failed),
     }
 }
 
 /// What a caller learns of a registry that says nothing.
-pub(super) fn silent(failed: LookupFailure) -> Outcome {
+pub(super) fn no_answer(failed: LookupFailure) -> Outcome {
     let (code, cause) = match failed {
         LookupFailure::Refused(chain) => return chain.into(),
         LookupFailure::Fault(problem) => {
@@ -262,11 +262,11 @@ pub(super) fn silent(failed: LookupFailure) -> Outcome {
         LookupFailure::NotFound => {
             (Hcert::RegistryUnreadable, "its status is 404, without a code that says why".to_owned())
         }
-        LookupFailure::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
-        LookupFailure::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
-        LookupFailure::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
-        LookupFailure::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
-        LookupFailure::Silent(Silent::Damaged(cause)) => (Hcert::StoreDamaged, cause),
+        LookupFailure::NoAnswer(NoAnswer::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
+        LookupFailure::NoAnswer(NoAnswer::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
+        LookupFailure::NoAnswer(NoAnswer::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+        LookupFailure::NoAnswer(NoAnswer::Credential(cause)) => (Hcert::RegistryCredential, cause),
+        LookupFailure::NoAnswer(NoAnswer::Damaged(cause)) => (Hcert::StoreDamaged, cause),
     };
     Outcome::from(code).because(cause)
 }

@@ -3,14 +3,14 @@
 //!
 //! Source: specification 4; FHIR R5 `http.html`.
 
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::audit::AuditAction;
 
 /// One way to ask for an interaction: a method and a path.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InteractionRow {
     pub kind: InteractionKind,
-    pub method: Verb,
+    pub method: HttpMethod,
     /// The path below the base path, with its slash. `{id}` and `{version}` stand for any FHIR id, `{definition}` for the
     /// name of a [`DefinitionKind`](super::DefinitionKind).
     pub path: &'static str,
@@ -19,7 +19,7 @@ pub struct InteractionRow {
     /// What the log and the metrics show, since an id may lead to a person.
     pub label: &'static str,
     /// What has to be permitted; nothing where everybody may who is let in.
-    pub permission: Option<May>,
+    pub permission: Option<PermittedAction>,
     /// The audit trail's name of it; nothing where nobody's data are.
     pub action: Option<AuditAction>,
     /// The body it takes. Where it takes none, a body is ignored.
@@ -68,23 +68,23 @@ pub enum InteractionKind {
 
 /// A method of HTTP. HEAD is answered as GET is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum HttpMethod {
     Get,
     Post,
     Put,
     Delete,
 }
 
-impl Verb {
+impl HttpMethod {
     /// In the order `Allow` shows them.
-    pub const ALL: [Verb; 4] = [Verb::Get, Verb::Post, Verb::Put, Verb::Delete];
+    pub const ALL: [HttpMethod; 4] = [HttpMethod::Get, HttpMethod::Post, HttpMethod::Put, HttpMethod::Delete];
 
     pub fn name(self) -> &'static str {
         match self {
-            Verb::Get => "GET",
-            Verb::Post => "POST",
-            Verb::Put => "PUT",
-            Verb::Delete => "DELETE",
+            HttpMethod::Get => "GET",
+            HttpMethod::Post => "POST",
+            HttpMethod::Put => "PUT",
+            HttpMethod::Delete => "DELETE",
         }
     }
 }
@@ -126,9 +126,9 @@ pub enum OperationSource {
 
 const fn row(
     kind: InteractionKind,
-    method: Verb,
+    method: HttpMethod,
     path: &'static str,
-    permission: Option<May>,
+    permission: Option<PermittedAction>,
     action: Option<AuditAction>,
     body: Option<BodyContent>,
 ) -> InteractionRow {
@@ -213,71 +213,71 @@ pub const INTERACTIONS: &[InteractionRow] = {
     use OperationSource::{Own, R5};
     use InteractionKind::*;
     use ReadsStored::{Always, Reduced};
-    use Verb::{Get, Post, Put};
-    const REMOVE: Verb = Verb::Delete;
+    use HttpMethod::{Get, Post, Put};
+    const REMOVE: HttpMethod = HttpMethod::Delete;
     const SYSTEM: ListKind = ListKind::CodeSystem;
     const SET: ListKind = ListKind::ValueSet;
     &[
     //  kind             method  path                                   permission                action                         body
-    row(Read,            Get,    "/Composition/{id}",                    Some(May::Read),          Some(CompositionRead),         None)
+    row(Read,            Get,    "/Composition/{id}",                    Some(PermittedAction::Read),          Some(CompositionRead),         None)
         .reads_stored(Reduced)
         .told("read", "The current version. A deleted certificate is 410; its history stays readable."),
-    row(Vread,           Get,    "/Composition/{id}/_history/{version}", Some(May::Read),          Some(CompositionVread),        None)
+    row(Vread,           Get,    "/Composition/{id}/_history/{version}", Some(PermittedAction::Read),          Some(CompositionVread),        None)
         .reads_stored(Reduced)
         .told("vread", "Any version, also of a deleted certificate."),
-    row(Update,          Put,    "/Composition/{id}",                    Some(May::Update),        Some(CompositionUpdate),       Some(Resource))
+    row(Update,          Put,    "/Composition/{id}",                    Some(PermittedAction::Update),        Some(CompositionUpdate),       Some(Resource))
         .changes().names()
         .told("update", "A draft stays one or is completed, by the status in the body. A completed certificate changes only with a section change-reason. If-Match is taken, never required."),
-    row(Delete,          REMOVE, "/Composition/{id}",                    Some(May::Delete),        Some(CompositionDelete),       None)
+    row(Delete,          REMOVE, "/Composition/{id}",                    Some(PermittedAction::Delete),        Some(CompositionDelete),       None)
         .changes()
         .told("delete", "Drafts only. The versions stay readable through the history."),
-    row(HistoryInstance, Get,    "/Composition/{id}/_history",           Some(May::History),       Some(CompositionHistory),      None)
+    row(HistoryInstance, Get,    "/Composition/{id}/_history",           Some(PermittedAction::History),       Some(CompositionHistory),      None)
         .told("history-instance", "Newest first. Takes _count, _page, _since and _at."),
-    row(HistoryType,     Get,    "/Composition/_history",                Some(May::History),       Some(CompositionHistoryType),  None)
+    row(HistoryType,     Get,    "/Composition/_history",                Some(PermittedAction::History),       Some(CompositionHistoryType),  None)
         .told("history-type", "As history-instance, over all certificates."),
-    row(Create,          Post,   "/Composition",                         Some(May::Create),        Some(CompositionCreate),       Some(Resource))
+    row(Create,          Post,   "/Composition",                         Some(PermittedAction::Create),        Some(CompositionCreate),       Some(Resource))
         .changes().names()
         .told("create", "As a draft (preliminary) or completed (final). If-None-Exist takes identifier=system|value."),
     // Whether the number alone is asked for is known only when the parameters are read.
-    row(Search,          Get,    "/Composition",                         Some(May::Count),         Some(CompositionSearch),       None)
+    row(Search,          Get,    "/Composition",                         Some(PermittedAction::Count),         Some(CompositionSearch),       None)
         .labelled("/Composition?")
         .told("search-type", ""),
-    row(Search,          Post,   "/Composition/_search",                 Some(May::Count),         Some(CompositionSearch),       Some(Form))
+    row(Search,          Post,   "/Composition/_search",                 Some(PermittedAction::Count),         Some(CompositionSearch),       Some(Form))
         .labelled("/Composition?"),
-    row(Suspend,         Post,   "/Composition/{id}/$suspend",           Some(May::Suspend),       Some(CompositionSuspend),      Some(Resource))
+    row(Suspend,         Post,   "/Composition/{id}/$suspend",           Some(PermittedAction::Suspend),       Some(CompositionSuspend),      Some(Resource))
         .changes().reads_stored(Always)
         .operation("suspend", Own("ee-health-certificate-suspend"), "Suspends a completed certificate. Takes Parameters with one reason (valueString)."),
-    row(Cancel,          Post,   "/Composition/{id}/$cancel",            Some(May::Cancel),        Some(CompositionCancel),       Some(Resource))
+    row(Cancel,          Post,   "/Composition/{id}/$cancel",            Some(PermittedAction::Cancel),        Some(CompositionCancel),       Some(Resource))
         .changes().reads_stored(Always)
         .operation("cancel", Own("ee-health-certificate-cancel"), "Cancels a completed or suspended certificate for good. Takes Parameters with one reason (valueString)."),
-    row(GetConsent,      Get,    "/Composition/{id}/$get-consent",       Some(May::GetConsent),    Some(ConsentGet),              None)
+    row(GetConsent,      Get,    "/Composition/{id}/$get-consent",       Some(PermittedAction::GetConsent),    Some(ConsentGet),              None)
         .operation("get-consent", Own("ee-health-certificate-get-consent"), "Whom the patient lets see the certificate: Parameters with doctor and representative, each open or closed."),
-    row(GetConsent,      Post,   "/Composition/{id}/$get-consent",       Some(May::GetConsent),    Some(ConsentGet),              Some(Resource)),
-    row(SetConsent,      Post,   "/Composition/{id}/$set-consent",       Some(May::SetConsent),    Some(ConsentSet),              Some(Resource))
+    row(GetConsent,      Post,   "/Composition/{id}/$get-consent",       Some(PermittedAction::GetConsent),    Some(ConsentGet),              Some(Resource)),
+    row(SetConsent,      Post,   "/Composition/{id}/$set-consent",       Some(PermittedAction::SetConsent),    Some(ConsentSet),              Some(Resource))
         .changes()
         .operation("set-consent", Own("ee-health-certificate-set-consent"), "Opens or closes the certificate. Takes Parameters with doctor, representative or both (valueString): open or closed. Makes no version."),
-    row(Validate,        Post,   "/Composition/$validate",               Some(May::Validate),      Some(CompositionValidate),     Some(Resource))
+    row(Validate,        Post,   "/Composition/$validate",               Some(PermittedAction::Validate),      Some(CompositionValidate),     Some(Resource))
         .names()
         .operation("validate", R5("Resource-validate"), "What a write would say, without writing: 200 with an OperationOutcome. Takes a Composition, or Parameters with resource, mode and profile."),
-    row(Validate,        Get,    "/Composition/{id}/$validate",          Some(May::Validate),      Some(CompositionValidate),     None)
+    row(Validate,        Get,    "/Composition/{id}/$validate",          Some(PermittedAction::Validate),      Some(CompositionValidate),     None)
         .names().reads_stored(Always),
-    row(Validate,        Post,   "/Composition/{id}/$validate",          Some(May::Validate),      Some(CompositionValidate),     Some(Resource))
+    row(Validate,        Post,   "/Composition/{id}/$validate",          Some(PermittedAction::Validate),      Some(CompositionValidate),     Some(Resource))
         .names().reads_stored(Always),
-    row(PatientRead,     Get,    "/Patient/{id}",                        Some(May::PatientRead),   Some(AuditAction::PatientRead),     None)
+    row(PatientRead,     Get,    "/Patient/{id}",                        Some(PermittedAction::PatientRead),   Some(AuditAction::PatientRead),     None)
         .asks_registry().told("read", ""),
-    row(PatientVread,    Get,    "/Patient/{id}/_history/{version}",     Some(May::PatientRead),   Some(AuditAction::PatientVread),    None)
+    row(PatientVread,    Get,    "/Patient/{id}/_history/{version}",     Some(PermittedAction::PatientRead),   Some(AuditAction::PatientVread),    None)
         .asks_registry().told("vread", ""),
-    row(PatientHistory,  Get,    "/Patient/{id}/_history",               Some(May::PatientRead),   Some(AuditAction::PatientHistory),  None)
+    row(PatientHistory,  Get,    "/Patient/{id}/_history",               Some(PermittedAction::PatientRead),   Some(AuditAction::PatientHistory),  None)
         .asks_registry().told("history-instance", ""),
-    row(PatientSearch,   Get,    "/Patient",                             Some(May::PatientSearch), Some(AuditAction::PatientSearch),   None)
+    row(PatientSearch,   Get,    "/Patient",                             Some(PermittedAction::PatientSearch), Some(AuditAction::PatientSearch),   None)
         .labelled("/Patient?").asks_registry().told("search-type", ""),
-    row(PatientSearch,   Post,   "/Patient/_search",                     Some(May::PatientSearch), Some(AuditAction::PatientSearch),   Some(Form))
+    row(PatientSearch,   Post,   "/Patient/_search",                     Some(PermittedAction::PatientSearch), Some(AuditAction::PatientSearch),   Some(Form))
         .labelled("/Patient?").asks_registry(),
-    row(AuditRead,       Get,    "/AuditEvent/{id}",                     Some(May::AuditRead),     Some(AuditAction::AuditRead),       None)
+    row(AuditRead,       Get,    "/AuditEvent/{id}",                     Some(PermittedAction::AuditRead),     Some(AuditAction::AuditRead),       None)
         .names().told("read", ""),
-    row(AuditSearch,     Get,    "/AuditEvent",                          Some(May::AuditRead),     Some(AuditAction::AuditSearch),     None)
+    row(AuditSearch,     Get,    "/AuditEvent",                          Some(PermittedAction::AuditRead),     Some(AuditAction::AuditSearch),     None)
         .labelled("/AuditEvent?").told("search-type", ""),
-    row(AuditSearch,     Post,   "/AuditEvent/_search",                  Some(May::AuditRead),     Some(AuditAction::AuditSearch),     Some(Form))
+    row(AuditSearch,     Post,   "/AuditEvent/_search",                  Some(PermittedAction::AuditRead),     Some(AuditAction::AuditSearch),     Some(Form))
         .labelled("/AuditEvent?"),
     row(ReadDefinition,  Get,    "/{definition}/{id}",                   None,                     Some(DefinitionRead),          None)
         .told("read", ""),

@@ -25,7 +25,7 @@ type TurnClient = Option<ClientKey>;
 pub struct Turns {
     /// What a request is refused with when its turn does not come.
     full: Hcert,
-    patience: Duration,
+    wait_max: Duration,
     queue: Arc<TurnQueue>,
 }
 
@@ -42,27 +42,27 @@ pub struct Turn {
 /// Anything that a request holds until its answer is sent, such as a turn.
 #[derive(Debug)]
 pub struct RequestPermit {
-    _lent: Box<dyn Any + Send + Sync>,
+    _held: Box<dyn Any + Send + Sync>,
 }
 
 impl RequestPermit {
     /// A permit that gives this back.
-    pub fn of(lent: impl Any + Send + Sync) -> RequestPermit {
-        RequestPermit { _lent: Box::new(lent) }
+    pub fn of(held: impl Any + Send + Sync) -> RequestPermit {
+        RequestPermit { _held: Box::new(held) }
     }
 }
 
 impl Turns {
     /// One client may hold all of them.
-    pub fn new(at_once: usize, patience: Duration, full: Hcert) -> Turns {
-        Turns::with_share(at_once, at_once, patience, full)
+    pub fn new(at_once: usize, wait_max: Duration, full: Hcert) -> Turns {
+        Turns::with_share(at_once, at_once, wait_max, full)
     }
 
     /// One client may hold `share` of them; this machine itself may hold all.
-    pub fn with_share(at_once: usize, share: usize, patience: Duration, full: Hcert) -> Turns {
+    pub fn with_share(at_once: usize, share: usize, wait_max: Duration, full: Hcert) -> Turns {
         let state = QueueState { free: at_once, held: HashMap::new(), clients: VecDeque::new() };
         let queue = TurnQueue { share, waiting: AtomicUsize::new(0), state: Mutex::new(state) };
-        Turns { full, patience, queue: Arc::new(queue) }
+        Turns { full, wait_max, queue: Arc::new(queue) }
     }
 
     /// Requests that wait for a turn at this moment.
@@ -78,10 +78,10 @@ impl Turns {
     pub async fn take(&self, client: TurnClient) -> Result<Turn, Outcome> {
         let entered = self.queue.enter(client).ok_or(self.full)?;
         match entered {
-            Entered::Now(turn) => Ok(turn),
-            Entered::Waits(turn) => {
-                let _waits = Waits::new(&self.queue.waiting);
-                let turn = timeout(self.patience, turn).await.ok().and_then(Result::ok);
+            QueueEntry::Now(turn) => Ok(turn),
+            QueueEntry::Waits(turn) => {
+                let _waits = WaitGuard::new(&self.queue.waiting);
+                let turn = timeout(self.wait_max, turn).await.ok().and_then(Result::ok);
                 turn.ok_or_else(|| self.full.into())
             }
         }
@@ -139,7 +139,7 @@ struct WaitingClient {
     new: VecDeque<Sender<Turn>>,
 }
 
-enum Entered {
+enum QueueEntry {
     Now(Turn),
     Waits(Receiver<Turn>),
 }
@@ -150,11 +150,11 @@ impl TurnQueue {
     }
 
     /// A turn, or a place in the queue; nothing where there is none.
-    fn enter(self: &Arc<TurnQueue>, client: TurnClient) -> Option<Entered> {
+    fn enter(self: &Arc<TurnQueue>, client: TurnClient) -> Option<QueueEntry> {
         let mut state = self.state();
         if state.free > 0 && state.may_have_one(&client, self.share) {
             state.lend(&client);
-            return Some(Entered::Now(self.turn(client)));
+            return Some(QueueEntry::Now(self.turn(client)));
         }
         state.forget_those_who_left();
         let of_client = state.clients.iter().find(|waiting| waiting.client == client);
@@ -169,7 +169,7 @@ impl TurnQueue {
         }
         let (sender, receiver) = channel();
         state.waiting(client).new.push_back(sender);
-        Some(Entered::Waits(receiver))
+        Some(QueueEntry::Waits(receiver))
     }
 
     /// A place in the queue, before whatever else its client has there, where another client waits too. Its turn is to be given back then.
@@ -186,7 +186,7 @@ impl TurnQueue {
         Some(receiver)
     }
 
-    /// Takes a turn back, and gives it to whoever comes next.
+    /// Takes a turn back, and gives it to the next request.
     fn release(queue: &Arc<TurnQueue>, client: &TurnClient) {
         let mut state = queue.state();
         state.free += 1;
@@ -272,16 +272,16 @@ pub(super) async fn in_turn<T: Send + 'static>(
 }
 
 /// One request that waits, whatever becomes of it.
-struct Waits<'a>(&'a AtomicUsize);
+struct WaitGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
-    fn new(waiting: &'a AtomicUsize) -> Waits<'a> {
+impl<'a> WaitGuard<'a> {
+    fn new(waiting: &'a AtomicUsize) -> WaitGuard<'a> {
         waiting.fetch_add(1, Ordering::Relaxed);
-        Waits(waiting)
+        WaitGuard(waiting)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

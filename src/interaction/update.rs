@@ -5,10 +5,10 @@ use std::iter;
 use uuid::Uuid;
 
 use super::context::{RequestContext, Return};
-use super::prepare::{PreparedCertificate, UpdateBase, sound};
+use super::prepare::{PreparedCertificate, UpdateBase, check_certificate};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, ServiceSettings, ShownVersions};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::registry::LookupPurpose;
 use certificate::search::Hit;
 use certificate::transition::Trigger;
@@ -34,29 +34,29 @@ impl Service {
             if stored.state == State::Deleted {
                 return Err(deleted(stored.id));
             }
-            self.check_rows(context, May::Update, stored.id)?;
+            self.check_rows(context, PermittedAction::Update, stored.id)?;
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
             let before =
                 UpdateBase { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept };
-            let standard = self.rulebook().now();
+            let rules = self.rulebook().now();
             let ReadJson { mut value, problems, source } = json::parse_with_problems(body)?;
-            let sound = sound(&mut value, source, problems, before, &standard, &context.base_url);
-            let mut sound = match sound {
-                Ok(sound) => sound,
+            let checked = check_certificate(&mut value, source, problems, before, &rules, &context.base_url);
+            let mut checked = match checked {
+                Ok(checked) => checked,
                 Err(refused) => {
                     return Err(self.with_problems_of_patient(context, &value, Some(&stored), refused).await);
                 }
             };
-            let warnings = std::mem::take(&mut sound.warnings);
+            let warnings = std::mem::take(&mut checked.warnings);
             self.check_author(context, &value)?;
             let resolved = self.resolve(context, &value, Some(&stored), LookupPurpose::Write).await?;
-            let PreparedCertificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
-            context.check_sent(May::Update, &row)?;
+            let PreparedCertificate { tail, row, brings } = checked.about(&mut value, &resolved, &rules)?;
+            context.check_sent(PermittedAction::Update, &row)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
             let content = VersionContent { trigger: Trigger::Update, brings, tail, row, who, subject };
-            let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));
+            let (if_match, rows) = (context.if_match.clone(), context.rows(PermittedAction::Update));
             let write = Write::Update { id: stored.id, content, if_match, base, rows };
             if let Some(written) = self.write(context, write).await? {
                 let body = match context.prefer.answer {

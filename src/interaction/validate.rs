@@ -3,24 +3,24 @@
 //! POST with a Composition, or with Parameters that hold one in `resource`; on an instance GET too. `mode` and `profile` stand in the
 //! query or in the Parameters. The answer is 200 with an OperationOutcome, whatever was found.
 
-pub mod asked;
+pub mod request;
 
 use uuid::Uuid;
 
 use super::context::RequestContext;
-use super::prepare::{UpdateBase, content_problems, sound};
+use super::prepare::{UpdateBase, check_certificate, content_problems};
 use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
-use crate::access::rights::May;
+use crate::access::rights::PermittedAction;
 use crate::registry::LookupPurpose;
-use asked::{Mode, ValidateRequest, asked};
 use certificate::transition::Trigger;
 use certificate::validation::ProfileRules;
 use certificate::{Id, State};
 use engine::{StoredVersion, VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
+use request::{ValidateRequest, ValidationMode};
 
 /// What was found, of our own and from the registry.
 #[derive(Default)]
@@ -42,15 +42,15 @@ impl Service {
         instance: Option<&Instance>,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let mut found = match asked(context, body)? {
-            Ok(asked) => self.issues(context, instance, asked).await?,
+        let mut found = match request::read(context, body)? {
+            Ok(request) => self.issues(context, instance, request).await?,
             // A body that is no JSON is one that a write would refuse.
             Err(unreadable) => {
                 // Only callers who may update the certificate are told what is wrong with a body.
                 if let Some(instance) = instance {
                     let stored = self.living(self.current(instance)?)?;
-                    self.check_rows(context, May::Validate, stored.id)?;
-                    self.check_rows(context, May::Update, stored.id)?;
+                    self.check_rows(context, PermittedAction::Validate, stored.id)?;
+                    self.check_rows(context, PermittedAction::Update, stored.id)?;
                 }
                 unreadable.issues().to_vec().into()
             }
@@ -68,26 +68,26 @@ impl Service {
         &self,
         context: &RequestContext,
         instance: Option<&Instance>,
-        asked: ValidateRequest<'_>,
+        request: ValidateRequest<'_>,
     ) -> Result<ValidationResult, Outcome> {
-        let ValidateRequest { mode, profile, resource, problems } = asked;
-        let standard = self.rulebook().now();
+        let ValidateRequest { mode, profile, resource, problems } = request;
+        let rules = self.rulebook().now();
         let profile = match profile {
-            Some(url) => Some(standard.validator.profile(&url).ok_or_else(|| self.unknown_profile(url))?),
+            Some(url) => Some(rules.validator.profile(&url).ok_or_else(|| self.unknown_profile(url))?),
             None => None,
         };
         let mode = match (mode, instance, &resource) {
             (Some(mode), ..) => mode,
             // A nominated profile asks about the content; so does an instance without anything to write there.
-            (None, ..) if profile.is_some() => Mode::Profile,
-            (None, Some(_), None) => Mode::Profile,
-            (None, Some(_), Some(_)) => Mode::Update,
-            (None, None, _) => Mode::Create,
+            (None, ..) if profile.is_some() => ValidationMode::Profile,
+            (None, Some(_), None) => ValidationMode::Profile,
+            (None, Some(_), Some(_)) => ValidationMode::Update,
+            (None, None, _) => ValidationMode::Create,
         };
         let stored = match (instance, mode, &resource) {
             (Some(instance), ..) => Some(self.living(self.current(instance)?)?),
             // On the type, the body says which certificate it would update.
-            (None, Mode::Update, Some(resource)) => {
+            (None, ValidationMode::Update, Some(resource)) => {
                 let id = resource.text("id").and_then(Id::parse).ok_or_else(|| missing("resource.id"))?;
                 let stored = self.engine.read(id, None, |entry| entry.stored()).map_err(unreadable)?;
                 let never_assigned = || Outcome::from(Issue::new(Hcert::IdNotAssigned).with("id", id.to_string()));
@@ -96,38 +96,40 @@ impl Service {
             _ => None,
         };
         if let Some(stored) = &stored {
-            self.check_rows(context, May::Validate, stored.id)?;
+            self.check_rows(context, PermittedAction::Validate, stored.id)?;
             // As the write itself, before anything else is told of it. Contract 7.7.
             match mode {
-                Mode::Update => self.check_rows(context, May::Update, stored.id)?,
-                Mode::Delete => self.check_rows(context, May::Delete, stored.id)?,
-                Mode::Create | Mode::Profile => {}
+                ValidationMode::Update => self.check_rows(context, PermittedAction::Update, stored.id)?,
+                ValidationMode::Delete => self.check_rows(context, PermittedAction::Delete, stored.id)?,
+                ValidationMode::Create | ValidationMode::Profile => {}
             }
         }
         match (mode, resource, stored) {
-            (Mode::Profile, Some(mut resource), _) => {
-                Ok(content_problems(&mut resource, problems, profile, &standard).into())
+            (ValidationMode::Profile, Some(mut resource), _) => {
+                Ok(content_problems(&mut resource, problems, profile, &rules).into())
             }
-            (Mode::Profile, None, Some(stored)) => {
+            (ValidationMode::Profile, None, Some(stored)) => {
                 let mut resource = json::parse_stored(&stored.resource);
-                Ok(content_problems(&mut resource, problems, profile, &standard).into())
+                Ok(content_problems(&mut resource, problems, profile, &rules).into())
             }
-            (Mode::Create, Some(resource), _) => self.written(context, resource, problems, None, profile).await,
-            (Mode::Update, Some(resource), Some(stored)) => {
+            (ValidationMode::Create, Some(resource), _) => {
+                self.written(context, resource, problems, None, profile).await
+            }
+            (ValidationMode::Update, Some(resource), Some(stored)) => {
                 self.written(context, resource, problems, Some(&stored), profile).await
             }
-            (Mode::Delete, _, Some(stored)) => {
+            (ValidationMode::Delete, _, Some(stored)) => {
                 let write = Write::Delete {
                     id: stored.id,
                     if_match: context.if_match.clone(),
                     who: context.who.clone(),
-                    rows: context.rows_of_both(May::Validate, May::Delete),
+                    rows: context.rows_of_both(PermittedAction::Validate, PermittedAction::Delete),
                 };
                 Ok(self.judged(&write)?.into())
             }
-            (Mode::Delete, _, None) => Err(missing("an id in the address")),
+            (ValidationMode::Delete, _, None) => Err(missing("an id in the address")),
             (_, None, _) => Err(missing("resource")),
-            (Mode::Update, Some(_), None) => Err(missing("resource.id")),
+            (ValidationMode::Update, Some(_), None) => Err(missing("resource.id")),
         }
     }
 
@@ -140,7 +142,7 @@ impl Service {
         stored: Option<&'j StoredVersion>,
         profile: Option<&ProfileRules>,
     ) -> Result<ValidationResult, Outcome> {
-        let standard = self.rulebook().now();
+        let rules = self.rulebook().now();
         let before = match stored {
             Some(stored) => {
                 let kept = service_sections(stored, &self.settings);
@@ -150,13 +152,13 @@ impl Service {
         };
         let mut further = Problems::default();
         if let Some(profile) = profile {
-            further = standard.validator.check(&resource, Some(profile), &standard.terminology).problems;
+            further = rules.validator.check(&resource, Some(profile), &rules.terminology).problems;
         }
-        let sound = sound(&mut resource, None, problems, before, &standard, &context.base_url);
+        let checked = check_certificate(&mut resource, None, problems, before, &rules, &context.base_url);
         let (mut certificate, mut reflected) = (None, Vec::new());
-        let issues = match sound {
-            Ok(mut sound) => {
-                let mut issues = std::mem::take(&mut sound.warnings);
+        let issues = match checked {
+            Ok(mut checked) => {
+                let mut issues = std::mem::take(&mut checked.warnings);
                 if let Err(other) = self.check_author(context, &resource) {
                     issues.extend_from_slice(other.issues());
                 }
@@ -164,7 +166,7 @@ impl Service {
                 let told = match self.resolve(context, &resource, stored, LookupPurpose::Look).await {
                     Ok(resolved) => {
                         reflected.extend(resolved.warning.clone());
-                        sound.about(&mut resource, &resolved, &standard)
+                        checked.about(&mut resource, &resolved, &rules)
                     }
                     Err(outcome) => Err(outcome),
                 };
@@ -191,8 +193,8 @@ impl Service {
                 None => (Trigger::Create, None),
             };
             let (brings, row) = (certificate.brings, certificate.row);
-            let may = if stored.is_some() { May::Update } else { May::Create };
-            if context.held.as_ref().is_some_and(|held| held.rights.may(may))
+            let may = if stored.is_some() { PermittedAction::Update } else { PermittedAction::Create };
+            if context.grants.as_ref().is_some_and(|grants| grants.rights.may(may))
                 && let Err(outside) = context.check_sent(may, &row)
             {
                 all.take_further(Problems::from(outside.issues().to_vec()));
@@ -201,7 +203,7 @@ impl Service {
             let content = VersionContent { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
                 Some(stored) => {
-                    let rows = context.rows_of_both(May::Validate, May::Update);
+                    let rows = context.rows_of_both(PermittedAction::Validate, PermittedAction::Update);
                     Write::Update { id: stored.id, content, if_match, base: None, rows }
                 }
                 None => Write::Create { content, if_none_exist: None, rows: None },

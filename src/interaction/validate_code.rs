@@ -5,12 +5,12 @@
 //!
 //! Source: FHIR R5 `codesystem-operation-validate-code.html`, `valueset-operation-validate-code.html`.
 
-use super::asked::{
+use super::conformance::{check_version, code_system, value_set};
+use super::context::RequestContext;
+use super::operation_parameters::{
     CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
     told,
 };
-use super::conformance::{check_version, code_system, value_set};
-use super::context::RequestContext;
 use super::service::Service;
 use super::{Answer, ListKind};
 use certificate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};

@@ -19,7 +19,7 @@ use super::{HealthPart, HealthStatus};
 use crate::config;
 use crate::http::limits::TLS_LOOK_S;
 use crate::http::{host_name, is_loopback};
-use crate::tls::{Presented, TlsOptions};
+use crate::tls::{ServerCertificate, TlsOptions};
 use base::log::event;
 use base::secret_file;
 
@@ -33,7 +33,7 @@ const MANAGEMENT_TOKEN_CHARACTERS_MIN: usize = 16;
 pub struct CallerGuard {
     hosts: Vec<String>,
     token: Option<TokenFile>,
-    pub tls: Option<Arc<Presented>>,
+    pub tls: Option<Arc<ServerCertificate>>,
 }
 
 /// A token in a file. While the file cannot be used, the token that was in it before stays.
@@ -60,7 +60,7 @@ impl CallerGuard {
         let token = settings.token_file.as_deref().map(TokenFile::open).transpose()?;
         let tls = settings.certificate.clone().zip(settings.key.clone()).map(|(certificate, key)| {
             let options = TlsOptions { certificate, key, tls12: false, http2: false, clients: None };
-            Presented::open(options).map_err(|problem| format!("[management] {problem}"))
+            ServerCertificate::open(options).map_err(|problem| format!("[management] {problem}"))
         });
         Ok(Arc::new(CallerGuard { hosts: settings.hosts.clone(), token, tls: tls.transpose()? }))
     }

@@ -90,8 +90,8 @@ async fn connection(stream: TcpStream, management: &ManagementService, guard: &C
     let answered = async {
         match &guard.tls {
             None => answer(stream, own, management, guard, has_asked).await,
-            Some(presented) => {
-                if let Ok(stream) = TlsAcceptor::from(presented.settings()).accept(stream).await {
+            Some(server_certificate) => {
+                if let Ok(stream) = TlsAcceptor::from(server_certificate.settings()).accept(stream).await {
                     answer(stream, own, management, guard, has_asked).await;
                 }
             }

@@ -5,10 +5,10 @@
 
 mod answer;
 mod guard;
+mod health_check;
 pub mod limits;
 mod listener;
 mod liveness;
-mod look;
 mod observer;
 mod parts;
 mod phase;
@@ -24,8 +24,8 @@ pub use guard::{CallerGuard, token};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    BackupPart, ClockPart, Connections, DeveloperMode, DiskPart, Door, FilesPart, LogOutput, MemoryLimit, MemorySum,
-    OwnAddress, RegistryPart, StoragePart, TlsPart, TokenKeys, TrailPart,
+    BackupPart, ClockPart, Connections, DeveloperMode, DiskPart, FilesPart, HttpPart, LogOutput, ManagementAddress,
+    MemoryLimit, MemorySum, RegistryPart, StoragePart, TlsPart, TokenKeys, TrailPart,
 };
 pub use phase::ServicePhase;
 pub use report::{Fact, HealthPart, HealthStatus, PartReports};
@@ -38,10 +38,10 @@ use base::metrics::Metrics;
 /// Something that is watched.
 pub trait WatchedPart: Send + Sync + 'static {
     /// Says how it is, and what can be measured of it. May take long: it is given up then.
-    fn look(&self, told: &mut PartReports);
+    fn check(&self, told: &mut PartReports);
 }
 
-/// What the management listener tells of: one for each server.
+/// What the management listener reports on: one for each server.
 pub struct ManagementService {
     metrics: Arc<Metrics>,
     /// `developer` or `jwt`: what the service is run for.
@@ -52,7 +52,7 @@ pub struct ManagementService {
     /// The threads for large resources, while there are any.
     pool: Mutex<Option<Handle>>,
     watched: Mutex<Arc<Vec<Box<dyn WatchedPart>>>>,
-    looking: Arc<tokio::sync::Mutex<()>>,
+    checking: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ManagementService {
@@ -65,7 +65,7 @@ impl ManagementService {
             liveness: Mutex::default(),
             pool: Mutex::default(),
             watched: Mutex::default(),
-            looking: Arc::default(),
+            checking: Arc::default(),
         })
     }
 

@@ -22,7 +22,7 @@ type Look = fn(&mut PartReports);
 struct Staged(Look);
 
 impl WatchedPart for Staged {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         (self.0)(told);
     }
 }
@@ -146,7 +146,7 @@ async fn a_part_that_hangs_or_panics_is_told_and_holds_up_nobody() {
 
     struct Hanging(Mutex<mpsc::Receiver<()>>);
     impl WatchedPart for Hanging {
-        fn look(&self, _: &mut PartReports) {
+        fn check(&self, _: &mut PartReports) {
             let hang = self.0.lock().unwrap();
             hang.recv().unwrap_or_default();
         }
@@ -319,7 +319,7 @@ fn each_state_of_the_engine_has_its_words() {
 
 #[test]
 fn each_state_of_the_others_has_its_words() {
-    let room = |free_bytes| disk::part(Some(engine::DiskRoom { free_bytes, total_bytes: 100 }), 10).status;
+    let room = |free_bytes| disk::part(Some(engine::DiskSpace { free_bytes, total_bytes: 100 }), 10).status;
     assert_eq!((room(9), room(10)), (HealthStatus::Degraded, HealthStatus::Ok));
     assert_eq!(disk::part(None, 10).status, HealthStatus::Degraded);
 

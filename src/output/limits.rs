@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Bytes of log lines that wait for the thread that writes them. As many again may be in its hands. At 350 bytes a line, 12 000 lines:
 /// more than half a second of reads at full load.

@@ -84,7 +84,7 @@ struct OutputShared {
 
 /// The lines that wake the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Wakes {
+enum WakeCondition {
     /// None: it is at work.
     #[default]
     None,
@@ -100,7 +100,7 @@ struct Queue {
     /// What the thread took and has not written yet.
     taken_bytes: usize,
     /// The lines for which a caller spends a system call to wake the thread.
-    wakes: Wakes,
+    wakes: WakeCondition,
     writes_since: Option<Instant>,
     dropped: DroppedLines,
     /// Dropped lines that no line of the log reports yet.
@@ -176,12 +176,13 @@ impl DroppedLines {
     }
 }
 
-impl Wakes {
+impl WakeCondition {
     /// Whether a line wakes the thread. It is woken once.
     fn take_for(&mut self, importance: Importance) -> bool {
-        let is_woken = *self == Wakes::All || (*self == Wakes::Urgent && importance == Importance::Urgent);
+        let is_woken =
+            *self == WakeCondition::All || (*self == WakeCondition::Urgent && importance == Importance::Urgent);
         if is_woken {
-            *self = Wakes::None;
+            *self = WakeCondition::None;
         }
         is_woken
     }
@@ -249,9 +250,9 @@ impl OutputShared {
     /// Lets lines gather for a moment, unless an urgent one comes: a wake-up and a write for each would cost as much as a small request.
     fn gather(&self) {
         let mut queue = self.lock();
-        queue.wakes = Wakes::Urgent;
+        queue.wakes = WakeCondition::Urgent;
         let time = Duration::from_millis(LOG_GATHER_MS);
-        drop(self.filled.wait_timeout_while(queue, time, |queue| queue.wakes == Wakes::Urgent));
+        drop(self.filled.wait_timeout_while(queue, time, |queue| queue.wakes == WakeCondition::Urgent));
     }
 
     /// Waits for lines, or for the moment at which dropped lines can be reported. Fills `lines` with what is queued and returns how many
@@ -263,11 +264,11 @@ impl OutputShared {
             let is_due = report_in.is_some_and(|time| time.is_zero());
             if is_due || !queue.lines.is_empty() {
                 mem::swap(lines, &mut queue.lines);
-                (queue.wakes, queue.taken_bytes) = (Wakes::None, lines.len());
+                (queue.wakes, queue.taken_bytes) = (WakeCondition::None, lines.len());
                 queue.writes_since = Some(Instant::now());
                 return is_due.then(|| mem::take(&mut queue.unreported));
             }
-            queue.wakes = Wakes::All;
+            queue.wakes = WakeCondition::All;
             queue = match report_in {
                 Some(time) => self.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),

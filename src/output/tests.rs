@@ -194,11 +194,11 @@ fn a_pipe_that_nobody_reads_holds_whole_lines() {
 #[test]
 fn every_line_wakes_an_idle_thread_and_only_an_urgent_one_a_thread_that_has_just_written() {
     for (mut wakes, routine, urgent) in
-        [(Wakes::None, false, false), (Wakes::Urgent, false, true), (Wakes::All, true, true)]
+        [(WakeCondition::None, false, false), (WakeCondition::Urgent, false, true), (WakeCondition::All, true, true)]
     {
         let mut of_urgent = wakes;
         assert_eq!((wakes.take_for(Importance::Routine), of_urgent.take_for(Importance::Urgent)), (routine, urgent));
-        assert_eq!(of_urgent, Wakes::None, "it is woken once");
+        assert_eq!(of_urgent, WakeCondition::None, "it is woken once");
     }
     let (output, mut reader) = piped();
     for importance in [Importance::Routine, Importance::Routine, Importance::Urgent] {

@@ -15,16 +15,16 @@ const FAULT_SLOW_S_MAX: u64 = 60;
 
 /// One fault: the answer is held back, and then something goes wrong.
 #[derive(Clone, Debug)]
-pub struct StagedFault {
+pub struct InjectedFault {
     /// Before anything else happens; zero when nothing is held back.
     pub delay: Duration,
     /// Nothing: the registry answers as ever, only later.
-    pub effect: Option<Effect>,
+    pub effect: Option<FaultEffect>,
 }
 
 /// What goes wrong.
 #[derive(Clone, Debug)]
-pub enum Effect {
+pub enum FaultEffect {
     /// The registry refuses with these issues, the original error last.
     Chain(Vec<&'static ReflectedCode>),
     /// No answer ever comes.
@@ -39,30 +39,30 @@ pub enum Effect {
 pub const ALLOWED: &str =
     "codes (MPI-029/XRR200/10001), timeout, refuse, garbage, slow=2s, slow=150ms, or slow=2s,MPI-021";
 
-impl StagedFault {
+impl InjectedFault {
     /// Reads a fault: `MPI-029/XRR200/10001`, `timeout`, `refuse`, `garbage`, `slow=2s`, `slow=150ms`, or `slow=2s,` and one of the
     /// first four. In front of the first code comes the chain that leads to it: `10001` means the same as the first example.
     /// Contract 6.4.
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
-    pub fn parse(text: &str) -> Result<StagedFault, String> {
+    pub fn parse(text: &str) -> Result<InjectedFault, String> {
         let Some(behind) = text.strip_prefix("slow=") else {
-            return Ok(StagedFault { delay: Duration::ZERO, effect: Some(effect(text)?) });
+            return Ok(InjectedFault { delay: Duration::ZERO, effect: Some(effect(text)?) });
         };
         match behind.split_once(',') {
-            Some((delay, behind)) => Ok(StagedFault { delay: duration(delay)?, effect: Some(effect(behind)?) }),
-            None => Ok(StagedFault { delay: duration(behind)?, effect: None }),
+            Some((delay, behind)) => Ok(InjectedFault { delay: duration(delay)?, effect: Some(effect(behind)?) }),
+            None => Ok(InjectedFault { delay: duration(behind)?, effect: None }),
         }
     }
 }
 
-fn effect(text: &str) -> Result<Effect, String> {
+fn effect(text: &str) -> Result<FaultEffect, String> {
     match text {
-        "timeout" => Ok(Effect::Timeout),
-        "refuse" => Ok(Effect::Refuse),
-        "garbage" => Ok(Effect::Garbage),
-        _ => chain(text).map(Effect::Chain),
+        "timeout" => Ok(FaultEffect::Timeout),
+        "refuse" => Ok(FaultEffect::Refuse),
+        "garbage" => Ok(FaultEffect::Garbage),
+        _ => chain(text).map(FaultEffect::Chain),
     }
 }
 
@@ -110,10 +110,10 @@ mod tests {
 
     /// A fault as short text.
     fn told(text: &str) -> String {
-        let StagedFault { delay, effect } = StagedFault::parse(text).unwrap();
+        let InjectedFault { delay, effect } = InjectedFault::parse(text).unwrap();
         let effect = match effect {
             None => "-".to_owned(),
-            Some(Effect::Chain(entries)) => {
+            Some(FaultEffect::Chain(entries)) => {
                 entries.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>().join(" ")
             }
             Some(other) => format!("{other:?}"),
@@ -186,12 +186,12 @@ mod tests {
             "slow=2s,timeout,refuse",
             "ä/𝕏",
         ] {
-            let refusal = StagedFault::parse(text).unwrap_err();
+            let refusal = InjectedFault::parse(text).unwrap_err();
             assert!(refusal.contains("allowed are"), "{text}: {refusal}");
         }
         let nine = ["MPI-021"; FAULT_CODES_MAX + 1].join("/");
-        assert_eq!(StagedFault::parse(&nine).unwrap_err(), "a fault has at most 8 codes");
+        assert_eq!(InjectedFault::parse(&nine).unwrap_err(), "a fault has at most 8 codes");
         // An issue has room for 200 characters of a value.
-        assert!(StagedFault::parse(&"ä".repeat(10_000)).unwrap_err().chars().count() <= 200);
+        assert!(InjectedFault::parse(&"ä".repeat(10_000)).unwrap_err().chars().count() <= 200);
     }
 }

@@ -31,10 +31,10 @@ enum BackupMessage {
 /// # Errors
 /// The command is gone.
 pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, taking: &TakeOptions) -> io::Result<()> {
-    let mut sending = Sending { out };
+    let mut sending = MessageSender { out };
     // The sink and the report both send; what the report sends comes before the next member.
     let waiting = std::cell::Cell::new(None);
-    let mut told = Telling { sending: &mut sending, waiting: &waiting };
+    let mut told = ProgressSink { sending: &mut sending, waiting: &waiting };
     let done = backup::take(engine, trail, taking, &mut told, &mut |progress| waiting.set(Some(progress)));
     let end = match done {
         Ok(_) => BackupMessage::Done,
@@ -49,14 +49,14 @@ pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &AuditTrail, ta
 /// # Errors
 /// The command is gone.
 pub(super) fn refuse(out: &mut impl Write, problem: String) -> io::Result<()> {
-    Sending { out }.line(&BackupMessage::Failed { problem })
+    MessageSender { out }.line(&BackupMessage::Failed { problem })
 }
 
-struct Sending<'o, W> {
+struct MessageSender<'o, W> {
     out: &'o mut W,
 }
 
-impl<W: Write> Sending<'_, W> {
+impl<W: Write> MessageSender<'_, W> {
     fn line(&mut self, sent: &BackupMessage) -> io::Result<()> {
         serde_json::to_writer(&mut *self.out, sent)?;
         self.out.write_all(b"\n")
@@ -72,12 +72,12 @@ impl<W: Write> Sending<'_, W> {
     }
 }
 
-struct Telling<'t, 'o, W> {
-    sending: &'t mut Sending<'o, W>,
+struct ProgressSink<'t, 'o, W> {
+    sending: &'t mut MessageSender<'o, W>,
     waiting: &'t std::cell::Cell<Option<ArchiveProgress>>,
 }
 
-impl<W: Write> Sink for Telling<'_, '_, W> {
+impl<W: Write> Sink for ProgressSink<'_, '_, W> {
     fn member(&mut self, member: &ArchiveMember, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
         let told = self.waiting.take().map_or(Ok(()), |progress| self.sending.line(&BackupMessage::At(progress)));
         let sent = told.and_then(|()| self.sending.member(member, bytes, content));
@@ -146,12 +146,12 @@ mod tests {
     #[test]
     fn members_come_with_their_bytes_and_only_an_end_that_was_told_is_one() {
         let mut sent = Vec::new();
-        let mut sending = Sending { out: &mut sent };
+        let mut sending = MessageSender { out: &mut sent };
         sending.member(&ArchiveMember::Changes(1), 5, &mut &b"a\n{}b"[..]).unwrap();
         sending.line(&BackupMessage::At(ArchiveProgress { changes: 1, ..ArchiveProgress::default() })).unwrap();
         sending.member(&ArchiveMember::Changes(2), 0, &mut &b""[..]).unwrap();
         let without_end = sent.len();
-        Sending { out: &mut sent }.line(&BackupMessage::Done).unwrap();
+        MessageSender { out: &mut sent }.line(&BackupMessage::Done).unwrap();
         let (members, done) = received(&sent);
         assert_eq!(done, Ok(()));
         assert_eq!(members, [("changes/00000001".into(), b"a\n{}b".to_vec()), ("changes/00000002".into(), vec![])]);
@@ -167,6 +167,6 @@ mod tests {
     #[test]
     fn a_member_that_is_shorter_than_it_was_is_not_sent_as_a_whole() {
         let mut sent = Vec::new();
-        assert!(Sending { out: &mut sent }.member(&ArchiveMember::About, 5, &mut &b"abc"[..]).is_err());
+        assert!(MessageSender { out: &mut sent }.member(&ArchiveMember::About, 5, &mut &b"abc"[..]).is_err());
     }
 }

@@ -45,11 +45,11 @@ pub enum CommandRequest {
     TerminologyList,
     /// `Result<(), Vec<String>>` comes back.
     TerminologyRemove { url: String },
-    /// `AuditTold` comes back. The head is one of earlier.
+    /// `AuditResult` comes back. The head is one of earlier.
     AuditVerify { head: Option<String> },
-    /// `AuditTold` comes back.
+    /// `AuditResult` comes back.
     AuditAccept,
-    /// AuditEvents come back, one a line, then `AuditTold`.
+    /// AuditEvents come back, one a line, then `AuditResult`.
     AuditExport(AuditAsked),
     /// `Step`s come back, one a line.
     Reindex,
@@ -81,7 +81,7 @@ pub enum CommandProgress {
 /// How a command on the audit trail ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AuditTold {
+pub enum AuditResult {
     Done { report: String, is_whole: bool },
     Failed { problem: String },
 }

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::line::send;
-use super::{AuditTold, CommandProgress, CommandRequest, REFUSED, backup};
+use super::{AuditResult, CommandProgress, CommandRequest, REFUSED, backup};
 use crate::audit::{self, AuditAction, AuditTrail, ChainHead, SystemUser};
 use crate::backup::{Digest, TakeOptions, expect_sealed_as};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
@@ -231,12 +231,12 @@ fn talk(
         }
         CommandRequest::AuditVerify { head } => {
             let told = verify(engine, trail, head.as_deref());
-            send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
+            send(&mut out, &told.unwrap_or_else(|problem| AuditResult::Failed { problem }))?;
         }
         CommandRequest::AuditAccept => {
             let told = match bulk::accept_trail(engine, trail) {
-                Ok(report) => AuditTold::Done { report, is_whole: true },
-                Err(problem) => AuditTold::Failed { problem },
+                Ok(report) => AuditResult::Done { report, is_whole: true },
+                Err(problem) => AuditResult::Failed { problem },
             };
             send(&mut out, &told)?;
         }
@@ -244,8 +244,8 @@ fn talk(
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
                 out.write_all(event).map_err(|error| format!("writing failed: {error}"))
             }) {
-                Ok((report, is_whole)) => AuditTold::Done { report, is_whole },
-                Err(problem) => AuditTold::Failed { problem },
+                Ok((report, is_whole)) => AuditResult::Done { report, is_whole },
+                Err(problem) => AuditResult::Failed { problem },
             };
             send(&mut out, &told)?;
         }
@@ -331,7 +331,7 @@ fn change_log(trail: &AuditTrail, order: &LogOrder) -> Result<LogState, String> 
 }
 
 /// Verifies the trail up to the event that says so.
-fn verify(engine: &Engine, trail: &AuditTrail, head: Option<&str>) -> Result<AuditTold, String> {
+fn verify(engine: &Engine, trail: &AuditTrail, head: Option<&str>) -> Result<AuditResult, String> {
     let head = match head {
         Some(text) => Some(ChainHead::parse(text).ok_or("the head is not understood")?),
         None => None,
@@ -339,7 +339,7 @@ fn verify(engine: &Engine, trail: &AuditTrail, head: Option<&str>) -> Result<Aud
     let event = audit::AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), "hcert audit verify");
     trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
     let verified = trail.verify(head.as_slice(), &|change| bulk::hash_of_change(engine, change))?;
-    Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
+    Ok(AuditResult::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 
 /// Builds the index again, and tells how far it is some times a second. It is done also when nobody listens any more.

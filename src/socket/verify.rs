@@ -10,7 +10,7 @@ use super::line::send;
 use crate::audit::{AuditAction, AuditTrail, ChainHead};
 use crate::bulk::{self, KnownHead};
 use certificate::Names;
-use engine::{Engine, VerifyReport, Verifying};
+use engine::{Engine, VerifyProgress, VerifyReport};
 
 /// What the server sends, one a line.
 #[derive(Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub(super) fn answer(
     names: &Names,
 ) -> io::Result<()> {
     let (mut told, mut part, mut is_heard) = (Instant::now(), "", true);
-    let mut report = |at: &Verifying| {
+    let mut report = |at: &VerifyProgress| {
         if is_heard && (part != at.part || told.elapsed() >= TELL) {
             (told, part) = (Instant::now(), at.part);
             is_heard = send(out, &VerifyMessage::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();

@@ -15,7 +15,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 pub(crate) fn pinned(certificate: &Path) -> Result<ClientConfig, String> {
     let mut chain = super::server::certificates(certificate)?;
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let verifier = Pinned { certificate: chain.swap_remove(0), provider: Arc::clone(&provider) };
+    let verifier = PinnedVerifier { certificate: chain.swap_remove(0), provider: Arc::clone(&provider) };
     let settings = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
@@ -23,12 +23,12 @@ pub(crate) fn pinned(certificate: &Path) -> Result<ClientConfig, String> {
 }
 
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     certificate: CertificateDer<'static>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         own: &CertificateDer<'_>,

@@ -36,7 +36,7 @@ pub struct TlsOptions {
 }
 
 /// Certificate and key that connections are offered now.
-pub struct Presented {
+pub struct ServerCertificate {
     options: TlsOptions,
     current: Mutex<CurrentTls>,
 }
@@ -54,7 +54,7 @@ struct CurrentTls {
 /// What tells that a file changed.
 type TlsFileState = Option<(i64, i64, u64, u64)>;
 
-/// What health tells of it. Times are seconds since 1970.
+/// What health reports about it. Times are seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsStatus {
     pub not_before: Option<i64>,
@@ -74,14 +74,14 @@ pub enum FileCheck {
     Failed(String),
 }
 
-impl Presented {
+impl ServerCertificate {
     /// Reads the files.
     ///
     /// # Errors
     /// Which file cannot be used, and why.
-    pub fn open(options: TlsOptions) -> Result<Arc<Presented>, String> {
+    pub fn open(options: TlsOptions) -> Result<Arc<ServerCertificate>, String> {
         let current = read(&options)?;
-        Ok(Arc::new(Presented { options, current: Mutex::new(current) }))
+        Ok(Arc::new(ServerCertificate { options, current: Mutex::new(current) }))
     }
 
     /// For the next connection.
@@ -144,9 +144,9 @@ impl Presented {
     }
 }
 
-impl fmt::Debug for Presented {
+impl fmt::Debug for ServerCertificate {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.debug_struct("Presented").field("options", &self.options).finish_non_exhaustive()
+        formatter.debug_struct("ServerCertificate").field("options", &self.options).finish_non_exhaustive()
     }
 }
 

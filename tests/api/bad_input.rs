@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::body::{self, Body, SECTIONS};
+use crate::response::TestResponse;
 use crate::server::Server;
-use crate::told::Told;
 
 /// A server with a draft, and what of it must not change.
 struct Unchanged {
@@ -22,7 +22,7 @@ impl Unchanged {
     }
 
     /// Sends a body as create and as update; both must be refused in the same words. Answers what the create was told.
-    async fn refuses(&self, body: impl Into<Vec<u8>>) -> Told {
+    async fn refuses(&self, body: impl Into<Vec<u8>>) -> TestResponse {
         let body = body.into();
         let create = self.server.post("Composition", body.clone()).await;
         let update = self.server.put("Composition/1", body).await;

@@ -11,7 +11,7 @@ use std::sync::{LazyLock, Mutex};
 
 use serde_json::json;
 
-use crate::told::Told;
+use crate::response::TestResponse;
 
 /// Larger ones are pages of many resources, which other tests ask for in smaller ones.
 const BYTES_MAX: usize = 8 << 20;
@@ -28,7 +28,7 @@ static KEPT: LazyLock<Option<Mutex<Kept>>> = LazyLock::new(|| {
 });
 
 /// Keeps a body, if it is one of FHIR and was asked for.
-pub(crate) fn keep(told: &Told) {
+pub(crate) fn keep(told: &TestResponse) {
     let Some(kept) = KEPT.as_ref() else { return };
     let is_fhir = told.header("content-type").is_some_and(|media_type| media_type.starts_with("application/fhir+json"));
     if !is_fhir || told.body.is_empty() || told.body.len() > BYTES_MAX || told.headers.contains_key("content-encoding")

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::body::{self, Body};
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 #[tokio::test]
 async fn the_service_tells_what_it_can_do() {
@@ -169,7 +169,7 @@ async fn id_of(server: &Server, kind: &str) -> String {
     }
 }
 
-async fn interact(server: &Server, kind: &str, id: &str, interaction: &str) -> Vec<Told> {
+async fn interact(server: &Server, kind: &str, id: &str, interaction: &str) -> Vec<TestResponse> {
     let instance = format!("{kind}/{id}");
     let body = || Vec::from(Body::draft().number("TT-1"));
     match interaction {

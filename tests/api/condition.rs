@@ -6,7 +6,7 @@ use crate::server::Server;
 const NUMBER: &str = "identifier=https://fhir.ee/hcert/health-certificate-number|TT-2025-000201";
 
 /// What can be sent to change a certificate of version 2.
-async fn change(server: &Server, kind: &str, names: &str) -> crate::told::Told {
+async fn change(server: &Server, kind: &str, names: &str) -> crate::response::TestResponse {
     let draft = server.create(Body::draft()).await;
     let completed = || Body::completed().section("change-reason", &div("Põhjus"));
     match kind {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse;
 use crate::server::Server;
-use crate::told::Told;
 
 fn parameters(parameters: Value) -> Vec<u8> {
     json!({"resourceType": "Parameters", "parameter": parameters}).to_string().into_bytes()
@@ -15,7 +15,7 @@ fn said(name: &str, value: &str) -> Value {
 }
 
 /// What `$get-consent` tells, in its order.
-fn told(told: &Told) -> Vec<(String, String)> {
+fn told(told: &TestResponse) -> Vec<(String, String)> {
     let json = told.json();
     assert_eq!(json["resourceType"], "Parameters");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use crate::body::{self, Body};
+use crate::response::TestResponse;
 use crate::server::Server;
-use crate::told::Told;
 
 /// Every path that GET works on.
 const READABLE: [&str; 6] = [
@@ -35,7 +35,7 @@ async fn one() -> Server {
     server
 }
 
-fn content_type(told: &Told) -> &str {
+fn content_type(told: &TestResponse) -> &str {
     told.header("content-type").expect("an answer with a body")
 }
 

@@ -17,7 +17,7 @@ async fn five_changes() -> Server {
 }
 
 /// Method and version of each entry.
-fn told(bundle: &crate::told::Told) -> Vec<String> {
+fn told(bundle: &crate::response::TestResponse) -> Vec<String> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     bundle.entries(|entry| {
         let (id, tag) = (text(&entry["fullUrl"]), text(&entry["response"]["etag"]));

@@ -3,12 +3,12 @@
 
 use base::metrics::Readings;
 use hcert::interaction::table::{InteractionRow, StatementEntry};
-use hcert::interaction::{BodyContent, DefinitionKind, INTERACTIONS, Verb};
+use hcert::interaction::{BodyContent, DefinitionKind, HttpMethod, INTERACTIONS};
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse as Answered;
 use crate::server::Server;
-use crate::told::Told as Answered;
 
 /// The paths of a row: with things that are there, and once for each type where it stands for several.
 fn paths(row: &InteractionRow) -> Vec<String> {
@@ -61,8 +61,8 @@ async fn every_row_is_reached_allowed_written_down_and_counted() {
             assert_eq!(events, Vec::from_iter(row.action), "{shown}");
             assert!(row.changes || server.seq() == changes, "{shown} changed something");
 
-            let door = server.door();
-            let metrics = door.settings().metrics.text(&Readings::default());
+            let http = server.http();
+            let metrics = http.settings().metrics.text(&Readings::default());
             let (label, method) = (format!("route=\"{}\"", row.label), format!("method=\"{}\"", row.method.name()));
             assert!(metrics.lines().any(|line| line.contains(&label) && line.contains(&method)), "{shown}: {label}");
         }
@@ -129,5 +129,5 @@ async fn the_statement_tells_of_every_row_and_of_nothing_else() {
         let is_told = INTERACTIONS.iter().any(|other| other.kind == row.kind && other.told.is_some());
         assert!(is_told, "{} is not told of", row.path);
     }
-    assert!(INTERACTIONS.iter().any(|row| row.method == Verb::Delete));
+    assert!(INTERACTIONS.iter().any(|row| row.method == HttpMethod::Delete));
 }

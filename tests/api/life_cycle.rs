@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::body::{Body, div};
+use crate::response::TestResponse;
 use crate::server::Server;
-use crate::told::Told;
 
 /// A state a certificate can be found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ async fn in_state(server: &Server, state: State) -> String {
     }
 }
 
-async fn ask(server: &Server, request: Request, certificate: &str) -> Told {
+async fn ask(server: &Server, request: Request, certificate: &str) -> TestResponse {
     let draft = || Body::completed().status("preliminary");
     let with_reason = || Body::completed().section("change-reason", &div("Trükiviga"));
     match request {

@@ -1,4 +1,4 @@
-//! The whole service over HTTP: engine, interactions and door in one process, with a clock that the test holds.
+//! The whole service over HTTP: engine, interactions and front end in one process, with a clock that the test holds.
 //!
 //! Files are named as those of `src/interaction`; beside them stand the life-cycle table, the patient
 //! registry, and what concerns every interaction.
@@ -8,8 +8,8 @@ mod body;
 mod foreign;
 #[path = "../log/mod.rs"]
 mod log;
+mod response;
 mod server;
-mod told;
 
 mod audit;
 mod bad_input;

@@ -373,8 +373,8 @@ async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_n
         config.x_road.from = Some(vec!["203.0.113.77".parse().expect("an address")]);
     };
     let proxy: IpAddr = "127.0.0.1".parse().expect("an address");
-    let server = Server::with_door(START, strict, |door| {
-        door.trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
+    let server = Server::with_http(START, strict, |http_settings| {
+        http_settings.trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
     });
     let server = server.await;
     let query = format!("_pretty=false{}&subject=Patient/201", "&".repeat(16_000));
@@ -382,7 +382,7 @@ async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_n
         let target = server.names.sent_target(&format!("/fhir/Composition?{query}"));
         let request = Request::get(target).header("x-road-id", "road-7");
         let request = request.header("x-forwarded-for", "198.51.100.1, 203.0.113.77").body(Full::new(Bytes::new()));
-        let answer = server.door().answer(request.expect("a request"), Some(peer)).await;
+        let answer = server.http().answer(request.expect("a request"), Some(peer)).await;
         assert_eq!(answer.status(), 401);
         let event = server.events().pop().expect("an event");
         assert_eq!(event.from.ip.as_deref(), Some(address));
@@ -589,7 +589,7 @@ async fn a_search_that_shows_none_names_the_few_certificates_that_it_counts() {
         assert_eq!(named, [3], "{query}");
         assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{query}");
     }
-    // So many that they tell of nobody are only counted.
+    // So many that they say nothing about a person are only counted.
     for id in 4..103 {
         server.import(Body::completed(), id).await;
     }

@@ -9,7 +9,7 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use hcert::access::Identity;
-use hcert::interaction::{Interaction, RequestContext, Subset, Verb};
+use hcert::interaction::{HttpMethod, Interaction, RequestContext, Subset};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Bytes, Frame};
@@ -67,7 +67,7 @@ async fn silent_and_dripping_clients_keep_nobody_from_an_answer_and_leave_nothin
         config.server.connections_max = 50;
     });
     let server = server.await.listen().await;
-    let (address, load) = (server.address, Arc::clone(server.server.door().load()));
+    let (address, load) = (server.address, Arc::clone(server.server.http().load()));
     let nuisances: Vec<_> = (0..300).map(|number| tokio::spawn(nuisance(address, number % 2 == 0))).collect();
     while load.connections_made_room.load(Ordering::Relaxed) < 100 {
         sleep(Duration::from_millis(10)).await;
@@ -107,10 +107,10 @@ async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
     // More than the queue and one batch of the writer hold together.
     let writes = 4_096 + 512 + 1;
     for _ in 0..writes {
-        let (door, told) = (server.door(), told.clone());
+        let (http, told) = (server.http(), told.clone());
         tokio::spawn(async move {
             let request = Request::delete("/fhir/Composition/1").body(Full::<Bytes>::default()).expect("a request");
-            let (parts, body) = door.answer(request, None).await.into_parts();
+            let (parts, body) = http.answer(request, None).await.into_parts();
             let body = body.collect().await.expect("a body in memory").to_bytes();
             let retry_after = parts.headers.get("retry-after").map(|value| value.to_str().expect("text").to_owned());
             let _ = told.send((parts.status.as_u16(), retry_after, String::from_utf8_lossy(&body).into_owned()));
@@ -133,11 +133,11 @@ async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
 
 #[tokio::test]
 async fn a_client_that_is_too_fast_is_throttled_and_written_down() {
-    let throttled = |door: &mut hcert::http::HttpSettings| {
-        door.uncounted.clear();
-        door.requests_per_second = 1;
+    let throttled = |http_settings: &mut hcert::http::HttpSettings| {
+        http_settings.uncounted.clear();
+        http_settings.requests_per_second = 1;
     };
-    let server = Server::with_door(START, |config| WritesToTheConnection.set_default_names(config), throttled)
+    let server = Server::with_http(START, |config| WritesToTheConnection.set_default_names(config), throttled)
         .await
         .listen()
         .await;
@@ -173,13 +173,13 @@ async fn reads_are_answered_while_many_large_bodies_are_processed() {
     let (told, mut answers) = mpsc::unbounded_channel();
     let paths = [("POST", "Composition"), ("PUT", "Composition/1"), ("POST", "Composition/$validate")];
     for number in 0..24 {
-        let (door, told) = (server.door(), told.clone());
+        let (http, told) = (server.http(), told.clone());
         let (method, path) = paths[number % paths.len()];
         let request = Request::builder().method(method).uri(format!("/fhir/{path}"));
         let request = request.header("content-type", "application/fhir+json").header("transfer-encoding", "chunked");
         let request = request.body(Full::new(bodies[number % bodies.len()].clone())).expect("a request");
         tokio::spawn(async move {
-            let _ = told.send(door.answer(request, None).await.status().as_u16());
+            let _ = told.send(http.answer(request, None).await.status().as_u16());
         });
     }
     // One thread serves here, and takes all of them in before it comes back to this test.
@@ -232,10 +232,10 @@ async fn large_bodies_that_wait_leave_memory_to_small_ones_and_to_large_ones_of_
     let count = 64;
     let mut waiting = JoinSet::new();
     for (peer, _) in crowd.iter().flat_map(|peer| (0..count).map(move |number| (*peer, number))) {
-        let (door, refused) = (server.door(), Arc::clone(&refused));
+        let (http, refused) = (server.http(), Arc::clone(&refused));
         let request = post(length).body(WithoutEnd(Some(large.clone()), Arc::clone(&taken))).expect("a request");
         waiting.spawn(async move {
-            let status = door.answer(request, Some(peer)).await.status().as_u16();
+            let status = http.answer(request, Some(peer)).await.status().as_u16();
             assert!(matches!(status, 429 | 503), "{status}");
             refused.fetch_add(1, Ordering::Relaxed);
         });
@@ -252,7 +252,7 @@ async fn large_bodies_that_wait_leave_memory_to_small_ones_and_to_large_ones_of_
     for (peer, text) in other.into_iter().chain(crowd).flat_map(|peer| [(peer, draft.clone()), (peer, grown.clone())]) {
         let is_large_of_crowd = crowd.contains(&peer) && text.len() > hcert::http::limits::LARGE_BODY_BYTES;
         let request = post(text.len()).body(Full::new(Bytes::from(text))).expect("a request");
-        let response = server.door().answer(request, Some(peer)).await;
+        let response = server.http().answer(request, Some(peer)).await;
         let status = response.status().as_u16();
         let text = response.into_body().collect().await.expect("a body in memory").to_bytes();
         let expected = if is_large_of_crowd { 429 } else { 201 };
@@ -271,7 +271,7 @@ async fn a_large_certificate_lives_as_others_do() {
     let large = Body::completed().with("/extension", json!(extensions));
     server.post("Composition", large).await.expect(201);
     server.create(Body::draft()).await;
-    let service = server.door();
+    let service = server.http();
     let bytes = |interaction, context: &RequestContext| service.service().stored_bytes(&interaction, context);
     let asked = |verb, path: &str| {
         Interaction::find(verb, &path.split('/').collect::<Vec<_>>()).expect("a path of the service")
@@ -285,16 +285,16 @@ async fn a_large_certificate_lives_as_others_do() {
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
         let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
         let at = |verb, below: &str| asked(verb, &format!("Composition/{id}{below}"));
-        assert_eq!(is(bytes(at(Verb::Post, "/$suspend"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Post, "/$cancel"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, "/$validate"), &whole)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, ""), &part)), is_large);
-        assert_eq!(is(bytes(at(Verb::Get, "/_history/1"), &part)), is_large);
-        assert_eq!(bytes(at(Verb::Get, "/_history/9"), &part), 0);
-        assert_eq!(bytes(at(Verb::Get, ""), &whole), 0, "it is copied");
-        assert_eq!(bytes(at(Verb::Get, ""), &of("doctor")), 0, "it is copied");
+        assert_eq!(is(bytes(at(HttpMethod::Post, "/$suspend"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Post, "/$cancel"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, "/$validate"), &whole)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, ""), &part)), is_large);
+        assert_eq!(is(bytes(at(HttpMethod::Get, "/_history/1"), &part)), is_large);
+        assert_eq!(bytes(at(HttpMethod::Get, "/_history/9"), &part), 0);
+        assert_eq!(bytes(at(HttpMethod::Get, ""), &whole), 0, "it is copied");
+        assert_eq!(bytes(at(HttpMethod::Get, ""), &of("doctor")), 0, "it is copied");
         assert_eq!(
-            is(bytes(at(Verb::Get, ""), &of("gov-official"))),
+            is(bytes(at(HttpMethod::Get, ""), &of("gov-official"))),
             is_large,
             "it is read through for the employer's view"
         );

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::response::TestResponse;
 use crate::server::Server;
-use crate::told::Told;
 
 /// Ids of the patients a search finds, in its order; `total` must count the same.
 async fn found(server: &Server, query: &str) -> Vec<u64> {
@@ -215,7 +215,7 @@ async fn a_patient_that_the_caller_has_is_not_sent_again() {
 async fn the_history_of_a_patient_has_every_version_newest_first() {
     let server = three_versions().await;
     insta::assert_snapshot!(server.get("Patient/900/_history?_elements=name").await);
-    let family = |told: &Told| told.json()["name"][0]["family"].clone();
+    let family = |told: &TestResponse| told.json()["name"][0]["family"].clone();
     assert_eq!(family(&server.get("Patient/900/_history/2").await.expect(200)), "Kask-Kuusk");
     assert_eq!(family(&server.get("Patient/900").await.expect(200)), "Kuusk");
     let same = r#"{"resourceType":"Patient","id":"900","identifier":[{"system":"https://fhir.ee/sid/pid/est/ni","value":"39406240015"}],"name":[{"family":"Kuusk"}]}"#;
@@ -226,7 +226,7 @@ async fn the_history_of_a_patient_has_every_version_newest_first() {
 #[tokio::test]
 async fn a_history_of_a_patient_is_paged_and_cut_to_a_time() {
     let server = three_versions().await;
-    let versions = |told: &Told| -> Vec<String> {
+    let versions = |told: &TestResponse| -> Vec<String> {
         told.entries(|entry| Some(entry["response"]["etag"].as_str()?.trim_matches(['W', '/', '"']).to_owned()))
     };
     for (query, expected) in [

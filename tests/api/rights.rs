@@ -5,8 +5,8 @@ use hcert::config::ChangeBy;
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 /// Author of the examples.
 const AUTHOR: &str = "49403136515";
@@ -19,7 +19,7 @@ fn closed(name: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-async fn read(server: &Server, path: &str, token: &str) -> Told {
+async fn read(server: &Server, path: &str, token: &str) -> TestResponse {
     server.get(path).header("Authorization", token).await
 }
 
@@ -61,7 +61,7 @@ async fn a_patient_sees_what_is_completed_and_their_own() {
     ] {
         read(&server, &format!("Composition?{query}"), &me).await.refused(403, &["HCERT-179"]);
     }
-    // What is left out or negated is narrowed without a word.
+    // What is left out or negated is silently restricted.
     assert_eq!(found(&server, "status:not=final", &me).await, [0; 0]);
     assert_eq!(found(&server, "subject:not=Patient/201", &me).await, [2]);
     assert_eq!(found(&server, "_id=1,2,3", &me).await, [2]);
@@ -508,7 +508,7 @@ async fn the_author_must_be_the_caller_where_that_is_asked_for() {
     assert_eq!(told.codes()[0], "HCERT-168");
     // Developer mode without a token is everybody.
     server.post("Composition", Body::draft()).await.expect(201);
-    // A refused body tells of its patient only to whom it could be accepted from.
+    // A refused body shows its patient only to those it could be accepted from.
     let wrong = || Body::draft().with("/title", json!(1)).with("/subject/0/reference", json!("Patient/999"));
     let told = server.post("Composition", wrong()).header("Authorization", &author).await;
     assert!(told.codes().contains(&"HCERT-008".to_owned()), "{told}");
@@ -637,8 +637,9 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
         || Body::example("occupational-final").with("/identifier", json!([{"system": system, "value": "N-1"}]));
     let certificate = server.create(numbered()).await;
     assert!(server.get(&certificate).await.expect(200).text().contains("employee-suggestions"));
-    let hides =
-        |told: &Told| !told.text().contains("employee-suggestions") && told.text().contains("occupational-employer");
+    let hides = |told: &TestResponse| {
+        !told.text().contains("employee-suggestions") && told.text().contains("occupational-employer")
+    };
     assert!(hides(&read(&server, &certificate, &clerk).await.expect(200)));
     let met = server.post("Composition", numbered()).header("Authorization", &clerk);
     let met = met.header("If-None-Exist", format!("identifier={system}|N-1")).header("Prefer", "return=representation");

@@ -55,7 +55,7 @@ async fn a_search_can_be_cut_down() {
     insta::assert_snapshot!("summary_text", server.get("Composition?_id=2&_summary=text").await);
     let data = server.get("Composition?_id=2&_summary=data").await.expect(200);
     let whole = server.get("Composition?_id=2&_summary=false").await.expect(200);
-    let resource = |told: &crate::told::Told| told.json()["entry"][0]["resource"].clone();
+    let resource = |told: &crate::response::TestResponse| told.json()["entry"][0]["resource"].clone();
     assert!(resource(&data).get("text").is_none() && resource(&data)["contained"][2].is_object());
     assert_eq!(resource(&whole), server.get("Composition/2").await.json());
 }

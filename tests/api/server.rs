@@ -14,7 +14,7 @@ use engine::{self, Clock, Engine, MemoryLog, QuickRepair};
 use fhir::date_time;
 use hcert::access::Tokens;
 use hcert::access::rights::{BUILT_IN, Permissions};
-use hcert::access::token::{TokenOrder, issue_in};
+use hcert::access::token::{TokenRequest, issue_in};
 use hcert::audit::{self, AuditEvent, AuditTrail, EventOrder as Sequence};
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::{AccessMode, Config};
@@ -34,7 +34,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::body::Body;
-use crate::told::Told;
+use crate::response::TestResponse;
 use crate::{bodies, foreign, log};
 
 /// The moment of the first change, unless a test says another.
@@ -46,7 +46,7 @@ pub(crate) const REQUEST_ID: &str = "request-1";
 /// Made once: making one takes as long as a whole test.
 static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder for the key");
-    let order = TokenOrder { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenOrder::default() };
+    let order = TokenRequest { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..TokenRequest::default() };
     issue_in(folder.path(), &Config::default(), &order, 0).expect("a folder can be written");
     std::fs::read(folder.path().join("developer-key.pem")).expect("the key was made")
 });
@@ -105,14 +105,14 @@ impl Server {
 
     /// A server with other settings.
     pub(crate) async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
-        Server::with_door(moment, change, |_| ()).await
+        Server::with_http(moment, change, |_| ()).await
     }
 
-    /// A server with other settings, and with changes to what they make of the door.
-    pub(crate) async fn with_door(
+    /// A server with other settings, and with changes to the settings of the HTTP front end.
+    pub(crate) async fn with_http(
         moment: &str,
         change: impl FnOnce(&mut Config),
-        change_door: impl FnOnce(&mut http::HttpSettings),
+        change_http: impl FnOnce(&mut http::HttpSettings),
     ) -> Server {
         let mut config = Config::default();
         foreign::set(&mut config);
@@ -148,15 +148,15 @@ impl Server {
         let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let audit = Arc::new(AuditTrail::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
         changes::follow(&engine, &audit);
-        let mut door =
+        let mut http_settings =
             http::HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let data = folder.path().join("data");
         std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
-        door.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
-        door.tls = http::present(&config.tls).expect("files of TLS");
-        change_door(&mut door);
+        http_settings.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
+        http_settings.tls = http::present(&config.tls).expect("files of TLS");
+        change_http(&mut http_settings);
         let settings = interaction::ServiceSettings {
-            names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
+            names: Names::new(http_settings.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,
@@ -167,7 +167,7 @@ impl Server {
         let rulebook = rulebook.expect("the profiles and lists that ship can be used");
         let rulebook = Arc::new(rulebook.final_must_be_usable(config.certificate.final_must_be_usable));
         let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
-        registry.welcome().await.expect("the patients that ship can be stored");
+        registry.add_samples().await.expect("the patients that ship can be stored");
         set_clock(&clock, &engine, milliseconds(moment));
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
@@ -178,7 +178,7 @@ impl Server {
         let policy =
             Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
-        let http = http::HttpServer::new(service, door);
+        let http = http::HttpServer::new(service, http_settings);
         Server { http, engine, rulebook, clock, writer, audit, names, _folder: folder }
     }
 
@@ -283,7 +283,7 @@ impl Server {
     pub(crate) fn concerns(&self, event: &AuditEvent, asked: &str) -> bool {
         let names = &self.http.service().settings().names;
         let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
-        let mut patients = interaction::PatientsOf::new(&self.engine);
+        let mut patients = interaction::CertificatePatients::new(&self.engine);
         let wanted = hcert::audit::EventFilter { patients: vec![known], ..hcert::audit::EventFilter::default() };
         wanted.matches(event, &mut |id, version| patients.of(id, version))
     }
@@ -293,8 +293,8 @@ impl Server {
         self.writer.lock().expect("no test panics with it")
     }
 
-    /// The door itself, for requests that run beside each other.
-    pub(crate) fn door(&self) -> Arc<http::HttpServer<Service>> {
+    /// The HTTP front end itself, for requests that run beside each other.
+    pub(crate) fn http(&self) -> Arc<http::HttpServer<Service>> {
         Arc::clone(&self.http)
     }
 
@@ -447,7 +447,7 @@ impl Asked<'_> {
         (told.status.as_u16(), told.headers, told.body)
     }
 
-    async fn send(self) -> Told {
+    async fn send(self) -> TestResponse {
         let names = self.server.names;
         let told = self.told().await;
         told.check();
@@ -457,7 +457,7 @@ impl Asked<'_> {
         told
     }
 
-    async fn told(self) -> Told {
+    async fn told(self) -> TestResponse {
         let Asked { server, line, mut builder, body, has_length } = self;
         let body = body.map(|body| server.names.sent(&body));
         if let Some(body) = body.as_ref().filter(|_| !has_length) {
@@ -472,13 +472,13 @@ impl Asked<'_> {
         let received = |value: &HeaderValue| server.names.received(value.as_bytes(), &line).try_into();
         let mut headers = parts.headers;
         headers.iter_mut().for_each(|(_, value)| *value = received(value).expect("names are visible"));
-        Told { line, status: parts.status, headers, body }
+        TestResponse { line, status: parts.status, headers, body }
     }
 }
 
 impl<'s> IntoFuture for Asked<'s> {
-    type Output = Told;
-    type IntoFuture = Pin<Box<dyn Future<Output = Told> + Send + 's>>;
+    type Output = TestResponse;
+    type IntoFuture = Pin<Box<dyn Future<Output = TestResponse> + Send + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

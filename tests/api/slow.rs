@@ -69,7 +69,7 @@ async fn a_body_that_drips_ends_in_its_time_and_changes_nothing() {
 #[tokio::test]
 async fn an_http2_client_that_takes_no_answer_is_cut_off() {
     let server = impatient().await;
-    let load = Arc::clone(server.server.door().load());
+    let load = Arc::clone(server.server.http().load());
     let stream = TcpStream::connect(server.address).await.expect("the server listens");
     // It asks for one byte of answers and never for more, yet answers every ping.
     let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());

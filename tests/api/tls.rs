@@ -231,7 +231,7 @@ async fn whoever_speaks_no_tls_is_closed_and_keeps_nobody_waiting() {
     assert!(pki.client().get(server.address).await.is_ok());
     let mut told = Vec::new();
     let _ = timeout(PATIENCE, silent.read_to_end(&mut told)).await.expect("a handshake has its time");
-    let failed = server.server.door().load().handshakes_failed.load(std::sync::atomic::Ordering::Relaxed);
+    let failed = server.server.http().load().handshakes_failed.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(failed, 3);
 }
 
@@ -326,34 +326,37 @@ async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_e
         fs::rename(pki.path("new"), &path).expect("renamed");
     };
     list(&[SerialNumber::from(1)], 2100);
-    let mut presented = None;
+    let mut server_certificate = None;
     let set = |config: &mut Config| {
         pki.set(config);
         config.tls.client_ca = Some(pki.path("ca.pem"));
         config.tls.client_auth = ClientAuth::Optional;
         config.tls.client_crl = vec![path.clone()];
     };
-    let server = Server::with_door(START, set, |door| presented = door.tls.clone()).await.listen().await;
-    let presented = presented.expect("the settings name files");
+    let server = Server::with_http(START, set, |http_settings| server_certificate = http_settings.tls.clone())
+        .await
+        .listen()
+        .await;
+    let server_certificate = server_certificate.expect("the settings name files");
     assert!(client().get(server.address).await.is_ok());
     list(&[SerialNumber::from(4711)], 2100);
-    presented.look(false);
+    server_certificate.look(false);
     assert!(client().get(server.address).await.is_err(), "it was revoked");
     assert!(pki.client().get(server.address).await.is_ok(), "who shows none is not asked about");
     // A list that is half there changes nothing, and health says so.
     fs::write(&path, "half").expect("written");
-    presented.look(false);
-    let problem = presented.status(0).last_problem.expect("a problem");
+    server_certificate.look(false);
+    let problem = server_certificate.status(0).last_problem.expect("a problem");
     assert!(problem.ends_with("revoked.crl: it holds no revocation list"), "{problem}");
     assert!(client().get(server.address).await.is_err(), "it is still revoked");
     list(&[], 2025);
-    presented.look(false);
+    server_certificate.look(false);
     assert!(client().get(server.address).await.is_err(), "the list has expired");
-    let warnings = presented.status(1_800_000_000).warnings.join(" ");
+    let warnings = server_certificate.status(1_800_000_000).warnings.join(" ");
     assert!(warnings.contains("revoked.crl has expired"), "{warnings}");
     let der = revoking(&pki.ca, &[], 2100);
     fs::write(&path, der.der()).expect("written");
-    presented.look(false);
+    server_certificate.look(false);
     assert!(client().get(server.address).await.is_ok(), "a list may be DER");
 }
 
@@ -385,20 +388,24 @@ async fn a_client_whose_certificate_the_settings_name_may_set_the_headers_of_x_r
 #[tokio::test]
 async fn a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on() {
     let pki = Pki::new();
-    let mut presented = None;
-    let server = Server::with_door(START, |config| pki.set(config), |door| presented = door.tls.clone());
+    let mut server_certificate = None;
+    let server = Server::with_http(
+        START,
+        |config| pki.set(config),
+        |http_settings| server_certificate = http_settings.tls.clone(),
+    );
     let server = server.await.listen().await;
-    let presented = presented.expect("the settings name files");
+    let server_certificate = server_certificate.expect("the settings name files");
     let shown =
         |stream: &TlsStream<TcpStream>| stream.get_ref().1.peer_certificates().expect("a server shows one")[0].to_vec();
     let mut before = pki.client().connect(server.address).await.expect("a connection");
     // A file that is half there changes nothing.
     fs::write(pki.path("own-key.pem"), "half").expect("written");
-    presented.look(false);
+    server_certificate.look(false);
     let still = pki.client().connect(server.address).await.expect("a connection");
     assert_eq!(shown(&before), shown(&still));
     pki.renew();
-    presented.look(false);
+    server_certificate.look(false);
     let after = pki.client().connect(server.address).await.expect("a connection");
     assert_ne!(shown(&before), shown(&after));
     ask(&mut before, "Connection: close\r\n").await.expect("sent");
@@ -410,13 +417,13 @@ async fn a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on() 
 #[tokio::test]
 async fn a_newcomer_without_a_place_is_told_so_over_tls() {
     let pki = Pki::new();
-    let server = Server::with_door(
+    let server = Server::with_http(
         START,
         |config| {
             pki.set(config);
             config.server.connections_per_address_max = 1;
         },
-        |door| door.uncounted.clear(),
+        |http_settings| http_settings.uncounted.clear(),
     );
     let server = server.await.listen().await;
     let _kept = pki.client().connect(server.address).await.expect("a connection");

@@ -11,8 +11,8 @@ use hcert::config::AccessMode;
 use serde_json::{Value, json};
 
 use crate::body::Body;
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 const ISSUER: &str = "https://issuer.example.ee";
 
@@ -59,7 +59,7 @@ async fn strict() -> Server {
 
 /// 401 with its challenge, which tells why a token is refused.
 #[track_caller]
-fn unauthorized(told: Told, problem: Option<&str>) {
+fn unauthorized(told: TestResponse, problem: Option<&str>) {
     let challenge = told.header("www-authenticate").expect("a challenge").to_owned();
     match problem {
         None => {

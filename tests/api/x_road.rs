@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::body::{self, Body};
 use crate::foreign::Reason::WritesToTheConnection;
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 const SERVICE: &str = "/r1/ee-dev/GOV/70009770/tis";
 const AUTHOR: &str = "49403136515";
@@ -39,7 +39,7 @@ async fn token(server: &Server, order: &str) -> String {
 }
 
 /// A request of the client, as it makes all of them.
-async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Option<Vec<u8>>) -> Told {
+async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Option<Vec<u8>>) -> TestResponse {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("{SERVICE}/fhir/{path}") };
     let asked = server.ask(method, &path).header("Authorization", token).header("x-road-id", "11111111-2222");
     let asked = asked.header("x-road-client", "ee-dev/COM/12345678/clinic").header("x-road-userid", "EE49403136515");
@@ -54,7 +54,7 @@ async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Optio
 }
 
 /// Where an answer says it is; on this server's own X-Road path.
-fn place(told: &Told) -> String {
+fn place(told: &TestResponse) -> String {
     let location = told.header("location").expect("a location");
     let path = location.strip_prefix("http://127.0.0.1:8080").expect("this server");
     assert!(path.starts_with(&format!("{SERVICE}/fhir/Composition/")), "{path}");
@@ -262,7 +262,7 @@ async fn sent(server: &Server, from: &str, request: (&str, &str), headers: &[(&s
     let request = request.header("content-length", bytes.len());
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
     let request = request.body(Full::new(bytes)).expect("a request");
-    server.door().answer(request, Some(from.parse().expect("an address"))).await
+    server.http().answer(request, Some(from.parse().expect("an address"))).await
 }
 
 /// What was seen: anybody who reached the port could have another's X-Road client and user written down as theirs.
@@ -292,7 +292,7 @@ async fn headers_of_a_sender_that_is_not_trusted_are_dropped_and_the_trail_says_
     }
     let shown = server.get("AuditEvent?_count=100").await.expect(200);
     assert_eq!(shown.text().matches(&format!("\"valueString\":\"{dropped}\"")).count(), 3, "{shown}");
-    let dropped = || server.door().load().x_road_dropped.load(Ordering::Relaxed);
+    let dropped = || server.http().load().x_road_dropped.load(Ordering::Relaxed);
     assert_eq!(dropped(), 3);
     // A request without these headers is not counted.
     sent(&server, OTHER_MACHINE, paths[1], &[]).await;
@@ -337,7 +337,7 @@ async fn a_security_server_counts_as_the_clients_it_stands_for() {
         for _ in taken..70 {
             assert_eq!(timeout(PATIENCE, answers.recv()).await.expect("an answer"), Some(429), "{from} {clients:?}");
         }
-        let working = || server.door().load().requests.load(Ordering::Relaxed);
+        let working = || server.http().load().requests.load(Ordering::Relaxed);
         let all = async {
             while working() < taken {
                 sleep(Duration::from_millis(5)).await;

@@ -140,7 +140,7 @@ fn a_standby_follows_by_the_archives_that_came_since_and_answers_as_the_first_se
     assert_eq!(standby.stop().code(), Some(0));
     assert!(place.run(&["export", "--data", "standby"]).out == exported);
     place.run(&["audit", "verify", "--data", "standby"]).expect(0);
-    // What it tells of its callers is in no archive.
+    // What it says about its callers is in no archive.
     place.run_with(&["import", "-", "--data", "data"], &parts[3]).expect(0);
     place.run(&[&["backup", "archives", "--incremental"], &DATA[..]].concat()).expect(0);
     onto(&[]).expect(1).says("it was used since it was restored");

@@ -224,7 +224,7 @@ fn every_metric_stands_in_the_document_and_every_one_there_is_told() {
         let plain = name.trim_end_matches("_total");
         let without_unit = plain.trim_end_matches("_seconds").trim_end_matches("_bytes");
         let is_told = [plain, without_unit].iter().any(|name| sources.contains(&format!("\"{name}\"")));
-        assert!(is_told, "{name} of docs/MONITORING.md is told by nobody");
+        assert!(is_told, "{name} of docs/MONITORING.md is reported by nothing");
     }
 }
 

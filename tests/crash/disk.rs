@@ -30,7 +30,7 @@ impl Known {
                 let location = answer.header("location").expect("a create tells where");
                 let id = location.rsplit('/').nth(2).expect("an address ends with /_history/1");
                 let path = format!("/Composition/{id}");
-                assert!(self.certificates.insert(path, answer.body).is_none(), "no id is given twice");
+                assert!(self.certificates.insert(path, answer.body).is_none(), "no id is used again");
             }
             // The batch that met the fault: it may be in the store or not.
             500 => self.doubts += 1,
@@ -152,7 +152,7 @@ fn a_folder_that_takes_no_more_files_keeps_the_index_waiting_and_no_search() {
         known.create(&mut client);
         known.check(&mut client);
     }
-    eventually("health tells of it", || health(&server).1["parts"]["index"]["status"] == "degraded");
+    eventually("health reports it", || health(&server).1["parts"]["index"]["status"] == "degraded");
     for _ in 0..3 {
         known.create(&mut client);
         known.check(&mut client);

@@ -76,7 +76,7 @@ impl Folder {
 
     /// What a check finds.
     fn verified(&self) -> VerifyReport {
-        let engine = Engine::look(self.options()).unwrap();
+        let engine = Engine::open_read_only(self.options()).unwrap();
         let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         engine.close();
         verified

@@ -3,7 +3,6 @@
 
 mod by_hand;
 mod dice;
-mod door;
 mod known;
 #[path = "../log/mod.rs"]
 mod log;
@@ -12,6 +11,7 @@ mod odd;
 mod order;
 mod questions;
 mod rebuild;
+mod server;
 mod still;
 mod store;
 mod times;

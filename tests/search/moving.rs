@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::by_hand::{Answer, Log, World};
 use crate::dice::{Dice, seed};
-use crate::door::{Door, Told, know_patients};
 use crate::odd;
 use crate::order::{KEYS, Order, newest_first};
 use crate::questions::Question;
+use crate::server::{TestResponse, TestServer, know_patients};
 use crate::store::{NOW, Store, find, hits};
 
 /// A search that was answered while the store changed.
@@ -63,19 +63,19 @@ fn every_page_is_the_answer_of_its_moment_while_the_store_changes() {
 
 /// Writers, searchers and an impatient indexer at once, until the writers are done.
 fn run(store: &Store, phase: u64) -> Vec<Seen> {
-    let door = Door::new(&store.engine, std::sync::Arc::new(|| NOW));
+    let server = TestServer::new(&store.engine, std::sync::Arc::new(|| NOW));
     let world = Log::read(&store.engine).world();
     let writing = AtomicUsize::new(WRITERS as usize);
     let indexing = AtomicBool::new(true);
     let all = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for writer in 0..WRITERS {
-            let (door, store, world, writing, all) = (&door, &store, &world, &writing, &all);
+            let (server, store, world, writing, all) = (&server, &store, &world, &writing, &all);
             let dice = Dice::new(seed() ^ (phase << 32) ^ (writer << 8));
             scope.spawn(move || {
                 // Told also when it panics, so that the others end.
                 let _done = Done(writing);
-                let mut writer = Writer { door, store, dice, seen: Vec::new() };
+                let mut writer = Writer { server, store, dice, seen: Vec::new() };
                 writer.run(world);
                 all.lock().unwrap().extend(writer.seen);
             });
@@ -157,7 +157,7 @@ fn judge(store: &Store, mut seen: Vec<Seen>) {
 }
 
 struct Writer<'a> {
-    door: &'a Door,
+    server: &'a TestServer,
     store: &'a Store,
     dice: Dice,
     /// Its own searches, each straight after a write.
@@ -189,7 +189,7 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             body["title"] = json!(self.dice.pick(odd::TITLES));
         }
-        let told = self.door.put("POST", "Composition", &[], &body);
+        let told = self.server.put("POST", "Composition", &[], &body);
         assert_eq!(told.status, 201, "{}", String::from_utf8_lossy(&told.body));
         let location = told.header("location").unwrap();
         let id = location.split('/').rev().nth(2).unwrap().parse().unwrap();
@@ -202,15 +202,15 @@ impl Writer<'_> {
         let path = format!("Composition/{id}");
         let reason = json!({"resourceType": "Parameters", "parameter": [{"name": "reason", "valueString": "Viga"}]});
         let told = match self.dice.below(8) {
-            0 => self.door.send("DELETE", &path, &[], ""),
-            1 => self.door.put("POST", &format!("{path}/$suspend"), &[], &reason),
-            2 => self.door.put("POST", &format!("{path}/$cancel"), &[], &reason),
+            0 => self.server.send("DELETE", &path, &[], ""),
+            1 => self.server.put("POST", &format!("{path}/$suspend"), &[], &reason),
+            2 => self.server.put("POST", &format!("{path}/$cancel"), &[], &reason),
             _ => {
-                let current = self.door.get(&path);
+                let current = self.server.get(&path);
                 if current.status != 200 {
                     return;
                 }
-                self.door.put("PUT", &path, &[], &self.changed(current.json()))
+                self.server.put("PUT", &path, &[], &self.changed(current.json()))
             }
         };
         match told.status {
@@ -245,7 +245,7 @@ impl Writer<'_> {
     }
 
     /// An acknowledged version is found by the next search, or a later one is. Contract 4.10.
-    fn must_see(&mut self, id: u64, told: &Told) {
+    fn must_see(&mut self, id: u64, told: &TestResponse) {
         let version: u32 = told.header("etag").unwrap().trim_matches(['W', '/', '"']).parse().unwrap();
         let found = self.look(id);
         let written = self

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::by_hand::{Answer, Log, World, page_of};
 use crate::dice::{Dice, seed};
-use crate::door::{Door, encoded};
 use crate::known::Known;
 use crate::odd;
 use crate::order::{KEYS, Order, newest_first};
 use crate::questions::Question;
+use crate::server::{TestServer, encoded};
 use crate::store::{NOW, Store, hits, parameters};
 
 /// Certificates of the corpus; a sixth of them is bent.
@@ -196,7 +196,7 @@ fn agree(known: &Known, facts: &Facts) {
 fn the_whole_way_over_http_answers_the_same() {
     let store = filled(500, seed() + 3);
     let world = Log::read(&store.engine).world();
-    let door = Door::new(&store.engine, std::sync::Arc::new(|| NOW));
+    let server = TestServer::new(&store.engine, std::sync::Arc::new(|| NOW));
     let mut dice = Dice::new(seed());
     let mut asked = 0;
     while asked < 240 {
@@ -215,10 +215,10 @@ fn the_whole_way_over_http_answers_the_same() {
         let page = *dice.pick(&[1, 1, last, last + 1, 1 + last / 2]);
         let sent = encoded(&parameters(&questions, &order, page, count));
         let told = if dice.one_in(2) {
-            door.get(&format!("Composition?{sent}"))
+            server.get(&format!("Composition?{sent}"))
         } else {
             let form = [("content-type", "application/x-www-form-urlencoded")];
-            door.send("POST", "Composition/_search", &form, &sent)
+            server.send("POST", "Composition/_search", &form, &sent)
         };
         assert_eq!(told.status, 200, "{sent}: {}", String::from_utf8_lossy(&told.body));
         let bundle = told.json();
@@ -231,7 +231,7 @@ fn the_whole_way_over_http_answers_the_same() {
             assert_eq!(entry["search"]["mode"], "match");
             assert_eq!(entry["fullUrl"], format!("Composition/{}", entry["resource"]["id"].as_str().unwrap()));
         }
-        follow(&door, &bundle, &world, &questions, &order, (page, count, last));
+        follow(&server, &bundle, &world, &questions, &order, (page, count, last));
     }
 }
 
@@ -242,7 +242,7 @@ fn hit(resource: &Value) -> (u64, u32) {
 
 /// Every link leads to the page it names.
 fn follow(
-    door: &Door,
+    server: &TestServer,
     bundle: &Value,
     world: &World,
     questions: &[Question],
@@ -262,7 +262,7 @@ fn follow(
             "next" => page + 1,
             other => panic!("{other} is no link of a page"),
         };
-        let told = door.get(path);
+        let told = server.get(path);
         assert_eq!(told.status, 200, "{path}");
         let entries = told.json()["entry"].as_array().cloned().unwrap_or_default();
         let shown: Vec<(u64, u32)> = entries.iter().map(|entry| hit(&entry["resource"])).collect();

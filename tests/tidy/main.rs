@@ -1,5 +1,5 @@
-//! Keeps the map of the house honest where the compiler cannot: which room of the service may use which, and where the big libraries may
-//! be named. Between crates the compiler sees to it.
+//! Checks the map of the modules where the compiler cannot: which module of the service may use which, and where the big
+//! libraries may be named. Between crates the compiler sees to it.
 
 mod circles;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
+/// Each module and the modules it may use. Dependencies never point backwards; a module that is not listed is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("tls", &[]),
     ("output", &[]),
@@ -83,18 +83,18 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn arrows_between_rooms_never_turn_round() {
+fn dependencies_between_modules_never_point_backwards() {
     let mut wrong = Vec::new();
     for file in sources().into_iter().filter(|file| file.starts_with("src")) {
-        let room = room(&file);
-        let allowed = MAP.iter().find(|(name, _)| *name == room).map(|(_, allowed)| *allowed);
+        let module = module(&file);
+        let allowed = MAP.iter().find(|(name, _)| *name == module).map(|(_, allowed)| *allowed);
         let Some(allowed) = allowed else {
-            wrong.push(format!("{}: the room '{room}' is not on the map", file.display()));
+            wrong.push(format!("{}: the module '{module}' is not on the map", file.display()));
             continue;
         };
-        for used in used_rooms(&code(&file)) {
-            if used != room && !allowed.contains(&used.as_str()) {
-                wrong.push(format!("{}: {room} must not use {used}", file.display()));
+        for used in used_modules(&code(&file)) {
+            if used != module && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {module} must not use {used}", file.display()));
             }
         }
     }
@@ -106,7 +106,7 @@ fn the_map_itself_has_no_circle() {
     for (at, (_, allowed)) in MAP.iter().enumerate() {
         let earlier: BTreeSet<&str> = MAP[..at].iter().map(|(name, _)| *name).collect();
         let later = allowed.iter().filter(|used| !earlier.contains(*used)).collect::<Vec<_>>();
-        assert!(later.is_empty(), "{} uses rooms that come after it: {later:?}", MAP[at].0);
+        assert!(later.is_empty(), "{} uses modules that come after it: {later:?}", MAP[at].0);
     }
 }
 
@@ -147,19 +147,34 @@ fn each_type_has_a_name_of_its_own() {
     assert!(shared.is_empty(), "{} names stand for several types:\n{}", shared.len(), shared.join("\n"));
 }
 
+/// The last column of the glossary says where a word is in the code; a rename has to rename it there too.
 #[test]
-fn big_libraries_stay_in_their_rooms() {
+fn the_glossary_names_types_and_files_that_exist() {
+    let types: BTreeSet<String> =
+        CRATES.iter().flat_map(|root| circles::Crate::read(Path::new(root)).types()).map(|(name, _)| name).collect();
+    let page = fs::read_to_string("docs/GLOSSARY.md").expect("the glossary is there");
+    let is_there = |name: &&str| if name.contains('/') { Path::new(name).exists() } else { types.contains(*name) };
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let columns = rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once(" | ").map(|(_, last)| last));
+    let names: Vec<&str> = columns.flat_map(|column| column.split('`').skip(1).step_by(2)).collect();
+    assert!(names.len() > 100, "{} names are found", names.len());
+    let gone: Vec<&str> = names.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(gone.is_empty(), "docs/GLOSSARY.md names what is not there: {gone:?}");
+}
+
+#[test]
+fn big_libraries_stay_in_their_modules() {
     let mut wrong = Vec::new();
     for file in sources() {
         let path = file.to_string_lossy().replace('\\', "/");
         let text = code(&file);
-        for (library, rooms) in LIBRARIES {
+        for (library, modules) in LIBRARIES {
             let name = format!("{library}::");
             // Behind another letter it is the end of a longer name.
             let is_whole = |at: usize| !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
             let named =
                 text.match_indices(&name).any(|(at, _)| is_whole(at)) || text.contains(&format!("use {library};"));
-            if named && !rooms.iter().any(|room| path.starts_with(room)) {
+            if named && !modules.iter().any(|module| path.starts_with(module)) {
                 wrong.push(format!("{path} names {library}"));
             }
         }
@@ -168,10 +183,10 @@ fn big_libraries_stay_in_their_rooms() {
 }
 
 #[test]
-fn everything_behind_the_door_is_synchronous() {
+fn everything_behind_the_front_end_is_synchronous() {
     let behind = |file: &PathBuf| {
-        let rooms = ["crates/fhir/", "crates/certificate/", "crates/engine/", "src/audit/", "src/backup/"];
-        rooms.iter().any(|room| file.starts_with(room))
+        let modules = ["crates/fhir/", "crates/certificate/", "crates/engine/", "src/audit/", "src/backup/"];
+        modules.iter().any(|module| file.starts_with(module))
     };
     for file in sources().iter().filter(|file| behind(file)) {
         let text = code(file);
@@ -193,6 +208,88 @@ fn nothing_is_left_unfinished() {
             assert!(!text.contains(word), "{} holds {word}", file.display());
         }
     }
+}
+
+/// Phrases that readers did not understand, in lower case, and what to write instead. Source: STYLE, "Plain words".
+#[rustfmt::skip]
+const NOT_PLAIN: &[(&str, &str)] = &[
+    ("the certificate is over", "the TLS certificate has expired"),
+    ("may not see it is told nothing", "callers without access get 404"),
+    ("nobody can watch the service", "metrics and health are off"),
+    ("takes the one away takes the other", "one disk failure would lose both"),
+    ("mends nothing", "repairs nothing"),
+    ("the door", "the HTTP front end"),
+    ("this room", "this module"),
+    ("rooms of the", "modules of the"),
+    ("map of the house", "map of the modules"),
+    ("did not say within", "timed out after"),
+    ("worth being woken", "suggested alerts"),
+    ("needs to be looked after", "names the problem"),
+    ("by a fault of its own", "internal error (bug)"),
+    ("is no address of this machine", "is not an address of this machine"),
+    ("stands here is all there is", "who the document is for"),
+    ("the way of commands", "the control socket"),
+    ("nobody will go back", "once you will not downgrade"),
+    ("as it likes |", "either"),
+    ("is told by", "is reported by, or an active verb"),
+    ("are told by", "are reported by, or an active verb"),
+    ("tells of", "reports, describes or names"),
+    ("tell of", "report, describe or name"),
+    ("none is given twice", "none is used again"),
+    ("is known by restoring", "restore backups as a test"),
+    ("neither address is there", "both endpoints are off"),
+    ("not told of again", "reported once"),
+    ("a member twice", "a duplicate key"),
+    ("whoever speaks", "a client that speaks"),
+    ("whoever comes", "every caller, or the next request"),
+    ("sends and hears", "is full duplex"),
+    ("had told of them", "had answered"),
+    ("be made to happen", "be triggered on demand"),
+    ("kept and mended", "operate, recover"),
+    ("what is refused has changed", "a refused request changes nothing"),
+    ("for the words of whoever", "shown in the error of the second process"),
+    ("narrowed without a word", "silently restricted"),
+    ("while it is silent these", "when the registry does not answer"),
+    ("makes nobody up", "makes up no people"),
+];
+
+/// Documents, messages and comments are for engineers whose mother tongue is not English. The changelog stays as it was
+/// published.
+#[test]
+fn no_document_message_or_comment_has_a_phrase_that_is_not_plain() {
+    let documents = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "hcert.toml"].map(PathBuf::from).to_vec();
+    let folders = ["docs", "docs/performance", "docs/reliability"].map(|folder| markdown(Path::new(folder))).concat();
+    let readmes =
+        ["base", "certificate", "engine", "fhir", "journal"].map(|name| format!("crates/{name}/README.md").into());
+    let tests = files(Path::new("tests")).into_iter().filter(|file| !file.starts_with("tests/tidy"));
+    let texts: Vec<PathBuf> =
+        [documents, folders, readmes.to_vec(), sources()].concat().into_iter().chain(tests).collect();
+    let mut found = Vec::new();
+    for file in texts.iter().filter(|file| !file.ends_with("CHANGELOG.md")) {
+        let text = words(&fs::read_to_string(file).expect("a document is text"));
+        for (phrase, plain) in NOT_PLAIN {
+            let is_whole = |at: usize| {
+                let is_part = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+                !is_part(text[..at].chars().next_back()) && !is_part(text[at + phrase.len()..].chars().next())
+            };
+            if text.match_indices(phrase).any(|(at, _)| is_whole(at)) {
+                found.push(format!("{}: \"{phrase}\"; rather: {plain}", file.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A text in lower case and on one line, without the marks of comments: a phrase may go over the end of a line.
+fn words(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !["///", "//!", "//", "#"].contains(word));
+    words.collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn markdown(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the tests run in the project's folder");
+    let paths = entries.map(|entry| entry.expect("a folder can be listed").path());
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
 }
 
 /// So the page about the log names every line that can be in it. Decision 175.
@@ -225,7 +322,7 @@ fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line()
 }
 
 /// The first folder or file below `src`.
-fn room(file: &Path) -> String {
+fn module(file: &Path) -> String {
     let below = file.strip_prefix("src").expect("sources lie below src");
     let first = below.components().next().expect("a file has a name").as_os_str().to_string_lossy().into_owned();
     first.trim_end_matches(".rs").to_owned()
@@ -238,13 +335,13 @@ fn code(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn used_rooms(text: &str) -> BTreeSet<String> {
+fn used_modules(text: &str) -> BTreeSet<String> {
     let crates = text.match_indices("crate::").chain(text.match_indices("hcert::"));
     let names = crates.filter_map(|(at, prefix)| {
         let rest = &text[at + prefix.len()..];
         let name: String =
             rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
-        let known = MAP.iter().any(|(room, _)| *room == name);
+        let known = MAP.iter().any(|(module, _)| *module == name);
         known.then_some(name)
     });
     names.collect()

@@ -9,7 +9,7 @@ use certificate::validation::Validator;
 use fhir::json::{self, ReadJson};
 use fhir::outcome::{self, Issue};
 use fhir::shape;
-use hcert::interaction::{PreparedCertificate, Standard, UpdateBase, sound};
+use hcert::interaction::{CertificateRules, PreparedCertificate, UpdateBase, check_certificate};
 
 /// How a body is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +26,23 @@ pub(crate) static VALIDATOR: LazyLock<Validator> =
 static TERMINOLOGY: LazyLock<Arc<Terminology>> =
     LazyLock::new(|| Arc::new(Terminology::new(&NAMES, false, &[]).expect("the code lists can be used")));
 
-pub(crate) fn standard() -> Standard<'static> {
-    Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone(), final_must_be_usable: false }
+pub(crate) fn rules() -> CertificateRules<'static> {
+    CertificateRules {
+        names: &NAMES,
+        validator: &VALIDATOR,
+        terminology: TERMINOLOGY.clone(),
+        final_must_be_usable: false,
+    }
 }
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.
 pub(crate) fn create(body: &[u8]) -> Result<(PreparedCertificate, Vec<Issue>), Vec<Issue>> {
     let created = json::parse_with_problems(body).and_then(|ReadJson { mut value, problems, source }| {
-        let standard = standard();
-        let mut sound = sound(&mut value, source, problems, UpdateBase::default(), &standard, "http://localhost/fhir")?;
-        let warnings = std::mem::take(&mut sound.warnings);
-        Ok((sound.certificate(&mut value, &standard), warnings))
+        let rules = rules();
+        let mut checked =
+            check_certificate(&mut value, source, problems, UpdateBase::default(), &rules, "http://localhost/fhir")?;
+        let warnings = std::mem::take(&mut checked.warnings);
+        Ok((checked.certificate(&mut value, &rules), warnings))
     });
     created.map_err(|refused| refused.issues().to_vec())
 }

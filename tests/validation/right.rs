@@ -33,8 +33,8 @@ fn the_resources_of_the_guide_follow_r5() {
         let known = types.into_iter().find(|name| resource.text("resourceType") == Some(name));
         let expected = known.unwrap_or_else(|| panic!("{}: a type that was not there before", file.display()));
         let shape = shape::check(&mut resource, expected);
-        let standard = judge::standard();
-        let findings = standard.validator.check(&resource, None, &standard.terminology);
+        let rules = judge::rules();
+        let findings = rules.validator.check(&resource, None, &rules.terminology);
         // The narrative of the questionnaire's answers was drawn by a tool, with images and styles from beside its page.
         let is_drawn = |issue: &&Issue| issue.code() == Hcert::NarrativeWrong && expected == "QuestionnaireResponse";
         let issues = shape.problems.issues().iter().chain(findings.problems.issues());

@@ -537,7 +537,7 @@ fn other_lists(base: &Base, place: &Place, changes: &mut Changes) {
     if place.is_item() {
         change("once more".to_owned(), Repeat(&place.pointer));
     } else {
-        change("as a member twice".to_owned(), Twice(&place.pointer, &text(place.value)));
+        change("as a duplicate key".to_owned(), Twice(&place.pointer, &text(place.value)));
     }
     if let Json::Array(_) = place.value {
         of(ITEMS_OF, place.name).for_each(|json| change(format!("and {json}"), Push(&place.pointer, json)));

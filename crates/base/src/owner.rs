@@ -62,7 +62,7 @@ const LINKS_MAX: usize = 40;
 
 /// What decides where a path leads.
 #[derive(Debug, Default)]
-pub struct PathWay {
+pub struct ResolvedPath {
     /// Every folder in which a step of the way is looked up, also those that a link leads through, the nearest first. Without the last
     /// place itself; some of them need not be there.
     pub folders: Vec<PathBuf>,
@@ -70,10 +70,10 @@ pub struct PathWay {
     pub links: Vec<PathBuf>,
 }
 
-impl PathWay {
+impl ResolvedPath {
     /// Follows a path, which need not lead anywhere.
-    pub fn of(path: &Path) -> PathWay {
-        let mut way = PathWay::default();
+    pub fn of(path: &Path) -> ResolvedPath {
+        let mut way = ResolvedPath::default();
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let steps = |path: &Path| path.components().rev().map(|step| step.as_os_str().to_owned()).collect::<Vec<_>>();
         let (mut left, mut at) = (steps(&whole), PathBuf::new());
@@ -108,7 +108,7 @@ impl PathWay {
 /// keeps others from exchanging what lies there.
 pub fn expect_private(folder: &Path) -> Result<(), String> {
     expect_own(folder)?;
-    let way = PathWay::of(folder);
+    let way = ResolvedPath::of(folder);
     way.links.iter().try_for_each(|link| expect_own(link))?;
     let itself = fs::canonicalize(folder).ok();
     for (path, is_folder) in itself.iter().map(|path| (path, true)).chain(way.folders.iter().map(|path| (path, false)))

@@ -15,9 +15,9 @@ thread_local! {
 const PAUSE_ROWS: u64 = 1_024;
 
 /// Removes the action, also where the work panics.
-struct Set;
+struct PauseGuard;
 
-impl Drop for Set {
+impl Drop for PauseGuard {
     fn drop(&mut self) {
         PAUSE.set(None);
     }
@@ -26,7 +26,7 @@ impl Drop for Set {
 /// Does work on this thread; `between` is called between its pieces.
 pub fn with<T>(between: impl FnMut() + 'static, work: impl FnOnce() -> T) -> T {
     PAUSE.set(Some(Box::new(between)));
-    let _set = Set;
+    let _set = PauseGuard;
     work()
 }
 

@@ -39,7 +39,7 @@ const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 
 /// A list that an operator loaded.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedList {
     /// A CodeSystem or ValueSet.
     pub resource: Json<'static>,
     /// When, milliseconds since 1970 UTC.
@@ -63,7 +63,7 @@ impl Terminology {
     ///
     /// # Errors
     /// Every reason why the loaded lists cannot be used together, in words for the operator.
-    pub fn new(names: &Names, strict: bool, loaded: &[Loaded]) -> Result<Terminology, Vec<String>> {
+    pub fn new(names: &Names, strict: bool, loaded: &[LoadedList]) -> Result<Terminology, Vec<String>> {
         let mut terminology = Terminology {
             code_systems: HashMap::new(),
             value_sets: HashMap::new(),
@@ -77,7 +77,7 @@ impl Terminology {
             }
         }
         let mut problems = Vec::new();
-        for Loaded { resource, at } in loaded {
+        for LoadedList { resource, at } in loaded {
             problems.extend(
                 terminology.add(resource.clone(), ListOrigin::Loaded { at: *at }, strict).err().unwrap_or_default(),
             );

@@ -122,23 +122,23 @@ pub struct ClockState {
 #[derive(Clone, Copy, Debug)]
 pub struct ClockGuard {
     /// Nothing until a clock is found that is not behind: one that was behind at the start may be put right by any step.
-    believed: Option<Believed>,
+    trusted: Option<TrustedClock>,
     /// The newest time stamp when an operator accepted that the clock is behind it. One that is newer by a minute ends the acceptance.
     accepted: i64,
 }
 
 /// What of the two clocks is believed.
 #[derive(Clone, Copy, Debug)]
-struct Believed {
+struct TrustedClock {
     /// System clock minus elapsed time.
     difference: i64,
     /// Elapsed time at which `difference` was moved last.
     moved: i64,
 }
 
-impl Believed {
-    fn of(now: ClockReading) -> Believed {
-        Believed { difference: now.at.saturating_sub(now.elapsed), moved: now.elapsed }
+impl TrustedClock {
+    fn of(now: ClockReading) -> TrustedClock {
+        TrustedClock { difference: now.at.saturating_sub(now.elapsed), moved: now.elapsed }
     }
 }
 
@@ -152,7 +152,7 @@ const FOLLOW_MS: i64 = 1_000;
 impl ClockGuard {
     /// Believes the first clock that is not behind the newest time stamp. `accepted` is as in [`ClockGuard::accept_up_to`].
     pub fn new(accepted: i64) -> ClockGuard {
-        ClockGuard { believed: None, accepted }
+        ClockGuard { trusted: None, accepted }
     }
 
     /// The time stamp of a change: the system clock, or the newest time stamp while the clock is behind that by less than a minute or an
@@ -164,16 +164,16 @@ impl ClockGuard {
         if is_behind(now.at.max(self.accepted), newest) {
             return Err(ClockProblem::Behind(newest.saturating_sub(now.at)));
         }
-        let believed = self.believed.get_or_insert_with(|| Believed::of(now));
-        let jumped = now.at.saturating_sub(now.elapsed).saturating_sub(believed.difference);
+        let trusted = self.trusted.get_or_insert_with(|| TrustedClock::of(now));
+        let jumped = now.at.saturating_sub(now.elapsed).saturating_sub(trusted.difference);
         if jumped > CLOCK_JUMP_MS_MAX {
             return Err(ClockProblem::Jumped(jumped));
         }
-        let passed = now.elapsed.saturating_sub(believed.moved);
+        let passed = now.elapsed.saturating_sub(trusted.moved);
         if passed >= FOLLOW_MS {
             let step = passed / FOLLOW;
-            believed.difference = believed.difference.saturating_add(jumped.clamp(-step, step));
-            believed.moved = now.elapsed;
+            trusted.difference = trusted.difference.saturating_add(jumped.clamp(-step, step));
+            trusted.moved = now.elapsed;
         }
         Ok(now.at.max(newest))
     }
@@ -181,12 +181,12 @@ impl ClockGuard {
     /// Believes the clock from now on, however far it has jumped or is behind the newest time stamp.
     pub fn accept(&mut self, now: ClockReading, newest: i64) {
         let accepted = if now.is_behind(newest) { newest } else { self.accepted };
-        *self = ClockGuard { believed: Some(Believed::of(now)), accepted };
+        *self = ClockGuard { trusted: Some(TrustedClock::of(now)), accepted };
     }
 
     /// Time begins again at this clock. The newest time stamp is what it says now.
     pub fn reset(&mut self, now: ClockReading) {
-        *self = ClockGuard { believed: Some(Believed::of(now)), accepted: i64::MIN };
+        *self = ClockGuard { trusted: Some(TrustedClock::of(now)), accepted: i64::MIN };
     }
 
     /// The clock may be behind a newest time stamp up to this one; `i64::MIN` for none.
@@ -315,9 +315,9 @@ mod tests {
     }
 
     /// Numbers that look random, the same in every run (xorshift).
-    struct Numbers(u64);
+    struct TestNumbers(u64);
 
-    impl Numbers {
+    impl TestNumbers {
         fn below(&mut self, end: u64) -> i64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -326,11 +326,11 @@ mod tests {
         }
     }
 
-    /// Ten million changes under a clock that steps back and forth, is suspended, stands, and is accepted and reset. What must hold is
-    /// told by what was seen from outside, not by what the guard remembers.
+    /// Ten million changes under a clock that steps back and forth, is suspended, stands, and is accepted and reset. What must hold
+    /// follows from what was seen from outside, not by what the guard remembers.
     #[test]
     fn ten_million_changes_under_clocks_that_jump() {
-        let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+        let mut numbers = TestNumbers(0x9E37_79B9_7F4A_7C15);
         let (mut at, mut elapsed, mut newest) = (START, 0, i64::MIN);
         let mut guard = ClockGuard::new(i64::MIN);
         // The clocks when the clock was declared right last (nothing since a start that found no clock to believe), the least difference

@@ -1,4 +1,4 @@
-//! What the ledger tells of changes, and the engine of the clock: who must know of both is the audit trail, which asks for them.
+//! What the ledger reports about changes, and the engine about the clock: who must know of both is the audit trail, which asks for them.
 
 use super::{Actor, ClockProblem, EntryHash, VersionSubject};
 use certificate::consent::Consent;

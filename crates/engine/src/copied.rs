@@ -7,7 +7,7 @@ use certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
 #[derive(Clone, Debug)]
-pub struct StoreMoment {
+pub struct StoreSnapshot {
     /// Made with the store; copies of it share it.
     pub store: String,
     /// Another one after each restore.
@@ -27,7 +27,7 @@ pub struct StoreMoment {
     /// What bodies are compressed with, by number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
     /// The newest time stamp and the clock decisions of an operator.
-    pub time: KeptTime,
+    pub time: StoredTime,
     /// None where no command has served it.
     pub purpose: Option<FolderPurpose>,
     /// What the store knows of the end of the audit trail, if it knows any.
@@ -37,7 +37,7 @@ pub struct StoreMoment {
 /// What a store keeps of its time beside its changes, milliseconds since 1970 UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct KeptTime {
+pub struct StoredTime {
     /// The newest time stamp; none while nothing was changed.
     pub newest: Option<i64>,
     /// The newest time stamp when an operator accepted that the clock is behind it.
@@ -68,10 +68,10 @@ pub struct LogPiece {
 
 /// How the store of a restore begins.
 #[derive(Clone, Debug)]
-pub struct Beginning {
+pub struct RestoreStart {
     /// Of the store that was copied.
     pub store: String,
-    /// Names that stored data hold, setting and value; as [`StoreMoment::names`].
+    /// Names that stored data hold, setting and value; as [`StoreSnapshot::names`].
     pub names: Vec<(String, String)>,
     /// Where the chains of the store that was copied begin.
     pub origin: EntryHash,
@@ -108,7 +108,7 @@ pub struct RestoreEnd {
     /// Code lists to store: those of an archive that has them beside the register.
     pub lists: Vec<StoredList>,
     /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
-    pub time: Option<KeptTime>,
+    pub time: Option<StoredTime>,
     /// None: the first command that serves it says it.
     pub purpose: Option<FolderPurpose>,
     /// What the store that was copied knew of the end of the audit trail.

@@ -1,6 +1,6 @@
 //! Judges a write by the version it meets. Pure: the writer calls it inside the transaction, before its first insert.
 
-use super::RowStanding;
+use super::EffectiveRow;
 use super::write::{RefusedChange, Write};
 use certificate::search::filter::Filter;
 use certificate::search::parameter::Field;
@@ -10,7 +10,7 @@ use certificate::transition::{Need, Trigger, decide};
 use certificate::{Consent, Id, Precondition, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-impl RowStanding {
+impl EffectiveRow {
     /// What holds for the certificate.
     pub fn consent(&self) -> Consent {
         self.row.as_ref().map_or(Consent::default(), |row| row.class.consent)
@@ -29,7 +29,7 @@ pub(crate) enum VersionDecision {
 }
 
 /// Judges a write. The order is 404 or 405, 410, 403, 412, 409, 422 (Contract 2.9).
-pub(crate) fn judge(write: &Write, current: Option<&RowStanding>) -> Result<VersionDecision, RefusedChange> {
+pub(crate) fn judge(write: &Write, current: Option<&EffectiveRow>) -> Result<VersionDecision, RefusedChange> {
     match write {
         Write::Create { content, .. } => Ok(VersionDecision::Store(decide(None, Trigger::Create, content.brings)?)),
         Write::Update { id, content, if_match, base, rows } => {
@@ -84,7 +84,7 @@ fn never_assigned(id: Id, trigger: Trigger) -> Outcome {
 }
 
 /// Contract 7.4. What has no row at all is nobody's.
-fn check_rows(rows: Option<&Filter>, id: Id, current: &RowStanding) -> Result<(), Outcome> {
+fn check_rows(rows: Option<&Filter>, id: Id, current: &EffectiveRow) -> Result<(), Outcome> {
     let Some(rows) = rows else { return Ok(()) };
     match current.row.as_ref().is_some_and(|row| rows.matches(id, row)) {
         true => Ok(()),

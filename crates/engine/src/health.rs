@@ -17,7 +17,7 @@ pub struct EngineHealth {
     /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
     pub index_waits: Option<String>,
     /// Of the file system that holds the data folder; nothing where it does not say.
-    pub disk: Option<DiskRoom>,
+    pub disk: Option<DiskSpace>,
     /// Rows of changes that the index does not hold yet.
     pub overlay_rows: usize,
     /// Requests handed over that the writer has not begun with.
@@ -73,16 +73,16 @@ pub enum IndexHealth {
 
 /// Room of a file system, as far as this user may fill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskRoom {
+pub struct DiskSpace {
     /// Bytes that this user may still write.
     pub free_bytes: u64,
     /// Size of the whole file system in bytes.
     pub total_bytes: u64,
 }
 
-impl DiskRoom {
+impl DiskSpace {
     /// Asks the file system that holds a folder.
-    pub fn of(folder: &Path) -> Option<DiskRoom> {
+    pub fn of(folder: &Path) -> Option<DiskSpace> {
         use std::os::unix::ffi::OsStrExt;
         let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
         // SAFETY: all bytes zero are a valid value of this structure of numbers.
@@ -90,7 +90,7 @@ impl DiskRoom {
         // SAFETY: the path ends with its zero, the structure is ours, and both outlive the call.
         let asked = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
-        (asked == 0).then(|| DiskRoom { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
+        (asked == 0).then(|| DiskSpace { free_bytes: bytes(told.f_bavail), total_bytes: bytes(told.f_blocks) })
     }
 }
 
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_folder_that_is_there_has_room_and_one_that_is_not_has_no_answer() {
         let folder = tempfile::tempdir().unwrap();
-        let disk = DiskRoom::of(folder.path()).unwrap();
+        let disk = DiskSpace::of(folder.path()).unwrap();
         assert!(disk.free_bytes <= disk.total_bytes && disk.total_bytes > 0, "{disk:?}");
-        assert_eq!(DiskRoom::of(&folder.path().join("nowhere")), None);
+        assert_eq!(DiskSpace::of(&folder.path().join("nowhere")), None);
     }
 }

@@ -30,14 +30,14 @@ pub use clock::{
 };
 pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, FolderPosition, KeptTime, LogPiece, PieceForm, RestoreEnd, StoreMoment};
+pub use copied::{FolderPosition, LogPiece, PieceForm, RestoreEnd, RestoreStart, StoreSnapshot, StoredTime};
 pub use embedded::{
-    AuditHead, Change, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, FolderHistory, IdsLeftOut,
-    ImportBatch, Ledger, MemoryLog, Packed, PatientWrites, Patients, PlannedSearch, RESTORING, RestoredStore, Salvage,
-    Salvaged, SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
+    AuditHead, Change, CompressedVersion, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry,
+    FolderHistory, IdsLeftOut, ImportBatch, Ledger, MemoryLog, PatientWrites, Patients, PlannedSearch, RESTORING,
+    RestoredStore, Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };
-pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyReport, Verifying, size};
-pub use health::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
+pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyProgress, VerifyReport, size};
+pub use health::{DiskSpace, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
@@ -130,7 +130,7 @@ pub struct StoredVersion {
 
 /// What rights ask of a certificate, all of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowStanding {
+pub struct EffectiveRow {
     /// The newest version, which may be a tombstone.
     pub version: Version,
     /// State after the newest version.

@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Largest id of a certificate, 2^53 - 1: every JSON reader holds it exactly. A create beyond it is refused.
 pub const ID_MAX: u64 = (1 << 53) - 1;

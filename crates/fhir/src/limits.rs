@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Levels of objects and arrays in a body. FHIR resources stay below 20; a deeper one is an attack or a mistake. Contract 5.4.
 pub const JSON_DEPTH_MAX: usize = 64;

@@ -3,9 +3,9 @@
 //!
 //! Source: Contract 7.3 to 7.7.
 
-mod asked;
 pub mod permissions;
 mod scope;
+mod search_values;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::access::identity::Identity;
 use crate::config::{ChangeBy, suggestion};
 use base::hex::Hex;
 use certificate::Names;
-pub use permissions::{CertificateView, May};
+pub use permissions::{CertificateView, PermittedAction};
 use permissions::{Grant, RowRestriction};
 pub use scope::Scope;
 
@@ -103,7 +103,7 @@ pub struct Rights {
 
 /// The patient a token is about, as the registry knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnPatient {
     /// Ids of the patient and of those who are the same person (`200`).
     pub ids: Vec<String>,
     /// System and value of each.
@@ -115,17 +115,17 @@ impl Rights {
         &self.identity
     }
 
-    pub fn may(&self, what: May) -> bool {
+    pub fn may(&self, what: PermittedAction) -> bool {
         self.granting(what).next().is_some()
     }
 
     /// Whether the rows of a permission are those of the patient the token is about, who has to be asked for first.
-    pub fn asks_for_own_patient(&self, what: May) -> bool {
+    pub fn asks_for_own_patient(&self, what: PermittedAction) -> bool {
         self.granting(what).any(|grant| grant.rows.own_patient)
     }
 
     /// Whether a permission reaches all certificates but those closed to doctors, which is so for whoever may manage them.
-    pub fn is_bound_by_consent_only(&self, what: May) -> bool {
+    pub fn is_bound_by_consent_only(&self, what: PermittedAction) -> bool {
         let is_of_anyone = self.change_by == ChangeBy::Anyone || !what.is_change();
         is_of_anyone
             && self
@@ -134,18 +134,18 @@ impl Rights {
     }
 
     /// Whether a permission shows certificates only as their employers are shown them.
-    pub fn shortens(&self, what: May) -> bool {
+    pub fn shortens(&self, what: PermittedAction) -> bool {
         self.granting(what).any(|grant| grant.view != CertificateView::Full)
     }
 
     /// Whether every patient may be read, not only the caller's own.
     pub fn reaches_all_patients(&self) -> bool {
-        self.granting(May::PatientRead).any(|grant| !grant.rows.own_patient)
+        self.granting(PermittedAction::PatientRead).any(|grant| !grant.rows.own_patient)
     }
 
-    fn granting(&self, what: May) -> impl Iterator<Item = &Grant> {
+    fn granting(&self, what: PermittedAction) -> impl Iterator<Item = &Grant> {
         // Whoever may search may ask for the number alone.
-        let also = if what == May::Count { May::Search } else { what };
+        let also = if what == PermittedAction::Count { PermittedAction::Search } else { what };
         let grants = self.grants.iter().flat_map(|grants| grants.iter());
         grants.filter(move |grant| grant.may.contains(&what) || grant.may.contains(&also))
     }

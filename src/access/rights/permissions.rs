@@ -14,7 +14,7 @@ use fhir::outcome::{Hcert, Language};
 /// What a permission permits. Reading takes old versions in, and searching by POST is searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum May {
+pub enum PermittedAction {
     Create,
     Update,
     Delete,
@@ -35,15 +35,18 @@ pub enum May {
     AuditRead,
 }
 
-impl May {
+impl PermittedAction {
     /// Whether it makes or changes a certificate.
     pub fn is_write(self) -> bool {
-        self == May::Create || self.is_change()
+        self == PermittedAction::Create || self.is_change()
     }
 
     /// Whether it changes a certificate that is there.
     pub fn is_change(self) -> bool {
-        matches!(self, May::Update | May::Delete | May::Suspend | May::Cancel)
+        matches!(
+            self,
+            PermittedAction::Update | PermittedAction::Delete | PermittedAction::Suspend | PermittedAction::Cancel
+        )
     }
 }
 
@@ -72,7 +75,7 @@ pub struct RowRestriction {
 /// A permission as one role has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    pub may: BTreeSet<May>,
+    pub may: BTreeSet<PermittedAction>,
     pub rows: RowRestriction,
     pub view: CertificateView,
     /// Certificates closed to doctors are hidden from the role, those of the caller's own hand excepted.
@@ -103,7 +106,7 @@ pub fn read(text: &str) -> Result<Roles, String> {
     let mut roles: Roles = known.iter().map(|role| ((*role).clone(), Vec::new())).collect();
     for permission in &file.permissions {
         let rows = rows(permission)?;
-        if permission.may.contains(&May::History)
+        if permission.may.contains(&PermittedAction::History)
             && (rows != RowRestriction::default() || permission.view != CertificateView::Full)
         {
             return Err(format!(
@@ -111,12 +114,12 @@ pub fn read(text: &str) -> Result<Roles, String> {
                 permission.name
             ));
         }
-        // A row is a certificate; what the registry tells of a patient is restricted by the patient alone, and no event by anything.
+        // A row is a certificate; what the registry says about a patient is restricted by the patient alone, and no event by anything.
         let of_certificates = rows.states.is_some() || rows.categories.is_some() || rows.own_employer;
         let unknown = [
-            (May::AuditRead, "audit-read", rows != RowRestriction::default()),
-            (May::PatientSearch, "patient-search", rows != RowRestriction::default()),
-            (May::PatientRead, "patient-read", of_certificates),
+            (PermittedAction::AuditRead, "audit-read", rows != RowRestriction::default()),
+            (PermittedAction::PatientSearch, "patient-search", rows != RowRestriction::default()),
+            (PermittedAction::PatientRead, "patient-read", of_certificates),
         ];
         if let Some((_, name, _)) = unknown.iter().find(|(may, _, takes)| *takes && permission.may.contains(may)) {
             return Err(format!(
@@ -161,14 +164,14 @@ fn rows(permission: &Permission) -> Result<RowRestriction, String> {
 #[serde(deny_unknown_fields)]
 struct PermissionsFile {
     groups: BTreeMap<String, Vec<String>>,
-    consent: Bound,
+    consent: ClosedTo,
     permissions: Vec<Permission>,
 }
 
 /// The roles that a closed certificate is hidden from.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Bound {
+struct ClosedTo {
     doctor: BTreeSet<String>,
     representative: BTreeSet<String>,
 }
@@ -178,7 +181,7 @@ struct Bound {
 struct Permission {
     name: String,
     given_to: Vec<String>,
-    may: BTreeSet<May>,
+    may: BTreeSet<PermittedAction>,
     #[serde(default)]
     rows: PermissionEntry,
     #[serde(default)]
@@ -221,7 +224,7 @@ mod tests {
         assert_eq!(roles["gov-official"].len(), 2);
         let doctor = &roles["doctor"];
         assert!(doctor.iter().all(|grant| grant.bound_as_doctor && !grant.bound_as_representative));
-        assert!(roles["receptionist"].iter().all(|grant| !grant.may.contains(&May::Read)));
+        assert!(roles["receptionist"].iter().all(|grant| !grant.may.contains(&PermittedAction::Read)));
     }
 
     #[test]

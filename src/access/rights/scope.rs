@@ -1,7 +1,7 @@
 //! The certificates that permissions reach, as filters on rows.
 
-use super::permissions::{CertificateView, Grant, May, RowRestriction};
-use super::{Own, Rights};
+use super::permissions::{CertificateView, Grant, PermittedAction, RowRestriction};
+use super::{OwnPatient, Rights};
 use crate::config::ChangeBy;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
 use certificate::search::hidden::HiddenCertificates;
@@ -74,7 +74,7 @@ impl Scope {
 
 impl Rights {
     /// The certificates that a permission reaches. `own` is the patient the token is about; nobody where none was asked for.
-    pub fn scope(&self, what: May, own: &Own) -> Scope {
+    pub fn scope(&self, what: PermittedAction, own: &OwnPatient) -> Scope {
         let authors = self.authors().filter(|_| what.is_change());
         let rows = |grant| {
             let rows = self.less_shown(what, grant).fold(self.rows(what, grant, own), both);
@@ -85,7 +85,7 @@ impl Rights {
 
     /// Whether a certificate with this row may be what a change leads to: within the rows of a permission for it. The consent of a
     /// certificate and its author are judged elsewhere.
-    pub fn may_lead_to(&self, what: May, own: &Own, row: &Row) -> bool {
+    pub fn may_lead_to(&self, what: PermittedAction, own: &OwnPatient, row: &Row) -> bool {
         // No condition on rows looks at the id.
         self.granting(what)
             .any(|grant| grant.rows == RowRestriction::default() || self.rows(what, grant, own).matches(Id::FIRST, row))
@@ -93,7 +93,7 @@ impl Rights {
 
     /// The closed certificates that no permission for something reaches. Only for permissions without rows, as those for histories are:
     /// consent and the author alone decide.
-    pub fn hidden(&self, what: May) -> HiddenCertificates {
+    pub fn hidden(&self, what: PermittedAction) -> HiddenCertificates {
         let hides = |consent: Consent, is_own: bool| {
             self.granting(what).all(|grant| {
                 let as_doctor = grant.bound_as_doctor && consent.doctor == Openness::Closed && !is_own;
@@ -128,7 +128,7 @@ impl Rights {
 
     /// What a permission for some categories leaves to another one by which less is shown of a category: a certificate that has both is not
     /// shown whole for the one.
-    fn less_shown(&self, what: May, grant: &Grant) -> impl Iterator<Item = Filter> {
+    fn less_shown(&self, what: PermittedAction, grant: &Grant) -> impl Iterator<Item = Filter> {
         let own = grant.rows.categories.as_deref();
         let others = self.granting(what).filter(move |other| own.is_some() && other.view < grant.view);
         let codes = others.flat_map(|other| other.rows.categories.iter().flatten());
@@ -140,7 +140,7 @@ impl Rights {
         Filter::Class(ClassTest::Category(TokenTest::SystemCode(self.systems.category.clone(), code.to_owned())))
     }
 
-    fn rows(&self, what: May, grant: &Grant, own: &Own) -> Filter {
+    fn rows(&self, what: PermittedAction, grant: &Grant, own: &OwnPatient) -> Filter {
         let rows = &grant.rows;
         let mut all = Vec::new();
         if let Some(states) = &rows.states {

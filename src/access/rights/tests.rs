@@ -146,7 +146,7 @@ fn whom_only_the_advice_names_is_no_employer() {
         consent: Consent::default(),
     };
     let mut row = row(&sample);
-    let sees = |row: &Row| rights.scope(May::Read, &own()).view(ID, row).is_some();
+    let sees = |row: &Row| rights.scope(PermittedAction::Read, &own()).view(ID, row).is_some();
     assert!(sees(&row));
     row.terms.extend(row.terms.iter().filter_map(Term::hidden).collect::<Vec<_>>());
     row.terms.sort_unstable();
@@ -164,9 +164,9 @@ fn rights_of(roles: &[&str]) -> Rights {
     }))
 }
 
-fn own() -> Own {
+fn own() -> OwnPatient {
     let identifiers = vec![("https://fhir.ee/sid/pid/lva/ppn".to_owned(), "LV1".to_owned())];
-    Own { ids: vec!["200".into(), "205".into()], identifiers }
+    OwnPatient { ids: vec!["200".into(), "205".into()], identifiers }
 }
 
 const ID: Id = Id::FIRST;
@@ -175,14 +175,23 @@ const ID: Id = Id::FIRST;
 fn every_role_sees_what_the_table_says_and_nothing_else() {
     for line in TABLE {
         let rights = rights_of(&[line.role]);
-        let (read, search) = (rights.scope(May::Read, &own()), rights.scope(May::Search, &own()));
+        let (read, search) =
+            (rights.scope(PermittedAction::Read, &own()), rights.scope(PermittedAction::Search, &own()));
         let found = search.filter();
         for sample in samples() {
             let row = row(&sample);
             let expected = line.reads(&sample);
             assert_eq!(read.view(ID, &row), expected, "{} {sample:?}", line.role);
             assert_eq!(found.matches(ID, &row), expected.is_some(), "search of {} {sample:?}", line.role);
-            for may in [May::Create, May::Update, May::Delete, May::Suspend, May::Cancel, May::Validate, May::History] {
+            for may in [
+                PermittedAction::Create,
+                PermittedAction::Update,
+                PermittedAction::Delete,
+                PermittedAction::Suspend,
+                PermittedAction::Cancel,
+                PermittedAction::Validate,
+                PermittedAction::History,
+            ] {
                 assert_eq!(rights.may(may), line.manages, "{} {may:?}", line.role);
                 let reached = rights.scope(may, &own()).view(ID, &row).is_some();
                 assert_eq!(reached, line.manages && expected.is_some(), "{} {may:?} {sample:?}", line.role);
@@ -204,8 +213,8 @@ fn what_is_hidden_is_what_the_rows_of_histories_do_not_reach() {
     for roles in roles {
         let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
         let rights = permissions.rights(Arc::new(Identity { person: ME.into(), roles, ..Identity::default() }));
-        let hidden = rights.hidden(May::History);
-        let reached = rights.scope(May::History, &own()).filter();
+        let hidden = rights.hidden(PermittedAction::History);
+        let reached = rights.scope(PermittedAction::History, &own()).filter();
         for sample in samples() {
             let row = row(&sample);
             let consents = if row.has(&hidden.hand) { &hidden.own } else { &hidden.of_others };
@@ -220,19 +229,19 @@ fn every_role_may_do_what_the_table_says_and_nothing_else() {
         let rights = rights_of(&[line.role]);
         let reads = line.manages || line.own || line.drivers || line.employer.is_some();
         for (may, expected) in [
-            (May::Read, reads),
-            (May::Search, reads),
-            (May::Count, reads),
-            (May::GetConsent, line.consent.0),
-            (May::SetConsent, line.consent.1),
-            (May::PatientSearch, line.patient.0),
-            (May::PatientRead, line.patient.1.is_some()),
-            (May::AuditRead, false),
+            (PermittedAction::Read, reads),
+            (PermittedAction::Search, reads),
+            (PermittedAction::Count, reads),
+            (PermittedAction::GetConsent, line.consent.0),
+            (PermittedAction::SetConsent, line.consent.1),
+            (PermittedAction::PatientSearch, line.patient.0),
+            (PermittedAction::PatientRead, line.patient.1.is_some()),
+            (PermittedAction::AuditRead, false),
         ] {
             assert_eq!(rights.may(may), expected, "{} {may:?}", line.role);
         }
         assert_eq!(rights.reaches_all_patients(), line.patient.1 == Some(true), "{}", line.role);
-        assert_eq!(rights.is_bound_by_consent_only(May::Read), line.manages, "{}", line.role);
+        assert_eq!(rights.is_bound_by_consent_only(PermittedAction::Read), line.manages, "{}", line.role);
     }
     assert_eq!(
         TABLE.len(),
@@ -246,8 +255,13 @@ fn several_roles_are_a_union() {
     let both = rights_of(&["doctor", "patient"]);
     for sample in samples() {
         let row = row(&sample);
-        let alone = ["doctor", "patient"].map(|role| rights_of(&[role]).scope(May::Read, &own()).view(ID, &row));
-        assert_eq!(both.scope(May::Read, &own()).view(ID, &row), alone.into_iter().max().flatten(), "{sample:?}");
+        let alone =
+            ["doctor", "patient"].map(|role| rights_of(&[role]).scope(PermittedAction::Read, &own()).view(ID, &row));
+        assert_eq!(
+            both.scope(PermittedAction::Read, &own()).view(ID, &row),
+            alone.into_iter().max().flatten(),
+            "{sample:?}"
+        );
     }
 }
 
@@ -256,8 +270,8 @@ fn without_a_patient_or_a_party_nothing_is_ones_own() {
     let identity =
         Identity { person: ME.into(), roles: vec!["org-legal-representative".into()], ..Identity::default() };
     let permissions = Permissions::read(BUILT_IN, &Names::default()).unwrap();
-    let org = permissions.rights(Arc::new(identity)).scope(May::Read, &own());
-    let nobody = rights_of(&["patient"]).scope(May::Read, &Own::default());
+    let org = permissions.rights(Arc::new(identity)).scope(PermittedAction::Read, &own());
+    let nobody = rights_of(&["patient"]).scope(PermittedAction::Read, &OwnPatient::default());
     for sample in samples() {
         assert_eq!((org.view(ID, &row(&sample)), nobody.view(ID, &row(&sample))), (None, None), "{sample:?}");
     }
@@ -285,7 +299,7 @@ fn values_outside_of_the_rights_are_refused() {
         ("org-legal-representative", employer("10000000"), Some("section-code-text")),
         ("gov-official", employer("10000000"), None),
     ] {
-        assert_eq!(rights_of(&[role]).outside(May::Search, &asked), expected, "{role} {asked:?}");
+        assert_eq!(rights_of(&[role]).outside(PermittedAction::Search, &asked), expected, "{role} {asked:?}");
     }
 }
 
@@ -315,9 +329,9 @@ fn another_persons_certificates_are_not_to_be_asked_for() {
         (identifier(latvian, "LV1"), None, None),
         (identifier(latvian, "LV2"), None, identified),
     ] {
-        assert_eq!(rights.outside(May::Search, &asked), before, "{asked:?}");
-        assert_eq!(rights.outside_own(May::Search, &asked, &own()), after, "{asked:?}");
-        assert_eq!(rights_of(&["doctor"]).outside_own(May::Search, &asked, &Own::default()), None);
+        assert_eq!(rights.outside(PermittedAction::Search, &asked), before, "{asked:?}");
+        assert_eq!(rights.outside_own(PermittedAction::Search, &asked, &own()), after, "{asked:?}");
+        assert_eq!(rights_of(&["doctor"]).outside_own(PermittedAction::Search, &asked, &OwnPatient::default()), None);
     }
 }
 
@@ -329,7 +343,9 @@ fn a_second_role_gives_nobody_a_say_in_the_consent_of_others() {
         let both = rights_of(&[consumer, second]);
         for sample in samples() {
             let is_done = !matches!(sample.state, State::Draft);
-            for may in [May::GetConsent, May::SetConsent].into_iter().filter(|may| both.may(*may)) {
+            for may in
+                [PermittedAction::GetConsent, PermittedAction::SetConsent].into_iter().filter(|may| both.may(*may))
+            {
                 let reaches = both.scope(may, &own()).view(ID, &row(&sample)).is_some();
                 assert!(!reaches || sample.own_patient && is_done, "{consumer} and {second}: {may:?} {sample:?}");
             }
@@ -357,10 +373,10 @@ fn rows_hold_for_what_a_change_leads_to_as_well() {
             (r#"{"patient":"of-token"}"#, sample.own_patient),
             (r#"{"status":["preliminary"]}"#, sample.state == State::Draft),
         ] {
-            for may in [May::Create, May::Update] {
+            for may in [PermittedAction::Create, PermittedAction::Update] {
                 assert_eq!(clerk(rows).may_lead_to(may, &own(), &row), reaches, "{rows}");
             }
-            assert!(!clerk(rows).may_lead_to(May::Delete, &own(), &row));
+            assert!(!clerk(rows).may_lead_to(PermittedAction::Delete, &own(), &row));
         }
     }
     // One that is of another category too is not a certificate of theirs.
@@ -370,9 +386,13 @@ fn rows_hold_for_what_a_change_leads_to_as_well() {
     class.category.push(ClassCoding { code: Some("driver-group-I".into()), ..class.category[0].clone() });
     row.class = class.into();
     let occupational = clerk(r#"{"category":["occupational"]}"#);
-    assert!(!occupational.may_lead_to(May::Create, &own(), &row));
-    assert_eq!(occupational.scope(May::Update, &own()).view(Id::FIRST, &row), None);
-    assert!(clerk(r#"{"category":["occupational","driver-group-I"]}"#).may_lead_to(May::Create, &own(), &row));
+    assert!(!occupational.may_lead_to(PermittedAction::Create, &own(), &row));
+    assert_eq!(occupational.scope(PermittedAction::Update, &own()).view(Id::FIRST, &row), None);
+    assert!(clerk(r#"{"category":["occupational","driver-group-I"]}"#).may_lead_to(
+        PermittedAction::Create,
+        &own(),
+        &row
+    ));
     for (may, rows, is_kept) in [
         (r#""audit-read""#, "{}", true),
         (r#""audit-read""#, r#"{"patient":"of-token"}"#, false),

@@ -15,7 +15,7 @@ pub const TOKEN_VALUES_MAX: usize = 32;
 
 /// What a token must say to count.
 #[derive(Debug)]
-pub struct Expected<'s> {
+pub struct ExpectedClaims<'s> {
     /// `None`: whoever has the key is the issuer.
     pub issuer: Option<&'s str>,
     pub audience: &'s str,
@@ -42,7 +42,7 @@ const OTHER_KINDS: [&str; 4] = ["ID", "Refresh", "Offline", "Logout"];
 /// The first rule that is broken.
 pub fn read(
     claims: &[u8],
-    expected: &Expected,
+    expected: &ExpectedClaims,
     session: String,
     is_denied: &dyn Fn(&str) -> bool,
 ) -> Result<Identity, RefusedToken> {
@@ -90,7 +90,7 @@ pub fn read(
 }
 
 /// Checks `exp`, `nbf` and `iat`, and tells `exp`.
-fn times(claims: &Json, expected: &Expected) -> Result<i64, RefusedToken> {
+fn times(claims: &Json, expected: &ExpectedClaims) -> Result<i64, RefusedToken> {
     let (now, leeway) = (expected.now, i64::from(expected.settings.leeway_s));
     let life_max = i64::from(expected.settings.max_lifetime_s);
     let expires = time(claims, "exp")?.ok_or_else(|| missing("exp"))?;

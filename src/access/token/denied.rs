@@ -17,7 +17,7 @@ const DENIED_BYTES_MAX: usize = 1024 * 1024;
 
 /// The list of `access.token.denied`.
 #[derive(Debug)]
-pub(super) struct Denied {
+pub(super) struct DeniedTokens {
     file: SourceFile,
     names: RwLock<HashSet<String>>,
     /// Counts how often the list was read: what was verified before that has to be verified again.
@@ -26,15 +26,15 @@ pub(super) struct Denied {
     problem: Mutex<Option<String>>,
 }
 
-impl Denied {
+impl DeniedTokens {
     /// Reads the list; none where the settings name none.
     ///
     /// # Errors
     /// It cannot be read, or a line of it can match nothing, in words.
-    pub(super) fn open(settings: &AccessToken) -> Result<Option<Denied>, String> {
+    pub(super) fn open(settings: &AccessToken) -> Result<Option<DeniedTokens>, String> {
         let Some(path) = &settings.denied else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.denied = '{}': {problem}", path.display());
-        let denied = Denied {
+        let denied = DeniedTokens {
             file: SourceFile::new(PathBuf::from(path), DENIED_BYTES_MAX),
             names: RwLock::default(),
             reads: AtomicU64::new(0),
@@ -60,7 +60,7 @@ impl Denied {
     }
 
     /// [Looks](Self::look) at the file now and then, until nobody has the list any more.
-    pub(super) async fn watch(denied: Weak<Denied>) {
+    pub(super) async fn watch(denied: Weak<DeniedTokens>) {
         while let Some(denied) = denied.upgrade() {
             // Nothing panics there, and a runtime that ends needs no list.
             drop(tokio::task::spawn_blocking(move || denied.look()).await);

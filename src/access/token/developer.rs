@@ -18,7 +18,7 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::key::{Owner, VerificationKey};
+use super::key::{KeyOwner, VerificationKey};
 use base::log::event;
 use base::threads;
 
@@ -159,7 +159,7 @@ impl DeveloperKey {
         // RFC 7638, 3: these members, in this order, without blanks.
         let canonical = format!(r#"{{"e":"{e_text}","kty":"RSA","n":"{n_text}"}}"#);
         let kid = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, canonical.as_bytes()));
-        let public = VerificationKey::rsa(Some(kid.clone()), Owner::Developer, &n, &e)?;
+        let public = VerificationKey::rsa(Some(kid.clone()), KeyOwner::Developer, &n, &e)?;
         let jwk = json!({"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "n": n_text, "e": e_text});
         Some(DeveloperKey { pair, kid, public, jwks: json!({ "keys": [jwk] }).to_string() })
     }

@@ -20,17 +20,17 @@ const JWKS_TIMEOUT_S: u64 = 5;
 
 /// An address that is asked now and then. Redirects are not followed.
 #[derive(Debug)]
-pub(super) struct Address {
+pub(super) struct KeySetAddress {
     uri: Uri,
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
 
-impl Address {
+impl KeySetAddress {
     /// `ca_file`: whom to believe; without it whom the machine believes.
     ///
     /// # Errors
     /// It is no address, or no authority can be used.
-    pub(super) fn new(address: &str, ca_file: Option<&Path>) -> Result<Address, String> {
+    pub(super) fn new(address: &str, ca_file: Option<&Path>) -> Result<KeySetAddress, String> {
         let uri: Uri = address.parse().map_err(|_| format!("'{address}' is no address"))?;
         let tls = match uri.scheme_str() {
             Some("https") => tls::settings(ca_file)?,
@@ -42,7 +42,7 @@ impl Address {
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
         // It is asked every few minutes; a connection kept so long is mostly gone.
         let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
-        Ok(Address { uri, client })
+        Ok(KeySetAddress { uri, client })
     }
 
     /// # Errors

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::compact::object;
-use super::key::{Owner, VerificationKey};
+use super::key::{KeyOwner, VerificationKey};
 use crate::config::Algorithm;
 use fhir::json::Json;
 
@@ -19,7 +19,7 @@ pub(super) const JWKS_KEYS_MAX: usize = 64;
 /// # Errors
 /// It is no JWK set, has too many keys, or one `kid` twice.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<VerificationKey>, String> {
-    let set = object(bytes).map_err(|_| "it is no JSON object, or has a member twice".to_owned())?;
+    let set = object(bytes).map_err(|_| "it is no JSON object, or has a duplicate key".to_owned())?;
     let listed = set.get("keys").and_then(Json::as_array).ok_or("it is no JWK set: there is no list 'keys'")?;
     if listed.len() > JWKS_KEYS_MAX {
         return Err(format!("it has {} keys; {JWKS_KEYS_MAX} are allowed", listed.len()));
@@ -47,9 +47,9 @@ fn key(jwk: &Json) -> Option<VerificationKey> {
     let is_for = |algorithm: Algorithm| jwk.get("alg").is_none_or(|alg| alg.as_str() == Some(algorithm.name()));
     let number = |name: &str| BASE64_URL_SAFE_NO_PAD.decode(jwk.text(name)?.trim_end_matches('=')).ok();
     match jwk.text("kty")? {
-        "RSA" if is_for(Algorithm::RS256) => VerificationKey::rsa(kid, Owner::Issuer, &number("n")?, &number("e")?),
+        "RSA" if is_for(Algorithm::RS256) => VerificationKey::rsa(kid, KeyOwner::Issuer, &number("n")?, &number("e")?),
         "EC" if is_for(Algorithm::ES256) && jwk.text("crv") == Some("P-256") => {
-            VerificationKey::p256(kid, Owner::Issuer, &number("x")?, &number("y")?)
+            VerificationKey::p256(kid, KeyOwner::Issuer, &number("x")?, &number("y")?)
         }
         _ => None,
     }

@@ -14,7 +14,7 @@ const RSA_BITS_MAX: usize = 8_192;
 
 /// Whose tokens a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum KeyOwner {
     /// Those of `access.token.issuer`.
     Issuer,
     /// Those of the developer's token service.
@@ -26,7 +26,7 @@ pub(super) enum Owner {
 pub(super) struct VerificationKey {
     pub kid: Option<String>,
     pub algorithm: Algorithm,
-    pub owner: Owner,
+    pub owner: KeyOwner,
     parsed: ParsedPublicKey,
     /// What it was made of, to tell keys apart.
     material: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct VerificationKey {
 
 impl VerificationKey {
     /// Modulus and exponent, big-endian. Nothing when they are no key that is accepted.
-    pub(super) fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<VerificationKey> {
+    pub(super) fn rsa(kid: Option<String>, owner: KeyOwner, n: &[u8], e: &[u8]) -> Option<VerificationKey> {
         let (n, e) = (without_zeros(n), without_zeros(e));
         let bits = 8 * n.len() - n.first()?.leading_zeros() as usize;
         let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
@@ -46,7 +46,7 @@ impl VerificationKey {
     }
 
     /// Coordinates of a point of the curve P-256, 32 bytes each. Nothing when they are none.
-    pub(super) fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<VerificationKey> {
+    pub(super) fn p256(kid: Option<String>, owner: KeyOwner, x: &[u8], y: &[u8]) -> Option<VerificationKey> {
         if x.len() != 32 || y.len() != 32 {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Tokens: verified, remembered until they end, and given out to developers.
 //!
-//! A token is read strictly (`compact`), then its key is looked for (`ring`, `developer`) and its signature verified (`key`); only
+//! A token is read strictly (`compact`), then its key is looked for (`issuer_keys`, `developer`) and its signature verified (`key`); only
 //! then are its claims believed (`claims`).
 
 pub mod claims;
@@ -8,15 +8,15 @@ pub mod compact;
 mod denied;
 mod developer;
 mod fetch;
+mod issuer_keys;
 mod jwks;
 mod key;
 mod key_set;
-pub mod order;
 mod refused;
-mod ring;
 mod source_file;
 #[cfg(test)]
 mod tests;
+pub mod token_request;
 
 use std::fmt;
 use std::path::Path;
@@ -33,16 +33,16 @@ use super::rights::Permissions;
 use crate::config::limits::TOKEN_BYTES_MAX;
 use crate::config::{AccessMode, AccessToken, Config};
 use base::hex::Hex;
-use claims::Expected;
+use claims::ExpectedClaims;
 use compact::UnverifiedToken;
-use denied::Denied;
+use denied::DeniedTokens;
 use developer::{Developer, DeveloperKey};
 pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
-use key::{Owner, VerificationKey};
+use issuer_keys::IssuerKeys;
+use key::{KeyOwner, VerificationKey};
 pub use key_set::{KeySet, TokenClock};
-pub use order::{TokenOrder, WrongOrder};
 pub use refused::RefusedToken;
-use ring::Ring;
+pub use token_request::{InvalidTokenRequest, TokenRequest};
 
 /// Verified tokens that are remembered. Each takes about half a kilobyte; all doctors of Estonia are fewer.
 const TOKENS_REMEMBERED_MAX: usize = 10_000;
@@ -57,12 +57,12 @@ const DEVELOPER_AUDIENCE: &str = "hcert";
 pub struct Tokens {
     mode: AccessMode,
     settings: AccessToken,
-    /// The developer's tokens have the claims of [`TokenOrder::claims`], whatever the settings say of the issuer's.
+    /// The developer's tokens have the claims of [`TokenRequest::claims`], whatever the settings say of the issuer's.
     developer_settings: AccessToken,
     /// `{base_url}`, the issuer of the developer's tokens.
     base_url: String,
-    ring: Option<Arc<Ring>>,
-    denied: Option<Arc<Denied>>,
+    issuer_keys: Option<Arc<IssuerKeys>>,
+    denied: Option<Arc<DeniedTokens>>,
     /// In developer mode alone.
     developer: Option<Developer>,
     /// The roles that a token can have. `None`: none is warned about.
@@ -118,13 +118,13 @@ impl Tokens {
     /// As [`open`](Self::open), with another pause between two askings for keys that tokens cause.
     fn asking(config: &Config, data: &Path, clock: TokenClock, pause: Duration) -> Result<Tokens, String> {
         let settings = config.access.token.clone();
-        let ring = Ring::open(&settings, pause, clock.clone())?.map(Arc::new);
-        if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(Ring::watch(Arc::downgrade(ring)));
+        let issuer_keys = IssuerKeys::open(&settings, pause, clock.clone())?.map(Arc::new);
+        if let (Some(issuer_keys), Ok(runtime)) = (&issuer_keys, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(IssuerKeys::watch(Arc::downgrade(issuer_keys)));
         }
-        let denied = Denied::open(&settings)?.map(Arc::new);
+        let denied = DeniedTokens::open(&settings)?.map(Arc::new);
         if let (Some(denied), Ok(runtime)) = (&denied, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(Denied::watch(Arc::downgrade(denied)));
+            runtime.spawn(DeniedTokens::watch(Arc::downgrade(denied)));
         }
         let developer = match config.access.mode {
             AccessMode::Developer => Some(Developer::open(data)?),
@@ -136,7 +136,7 @@ impl Tokens {
             developer_settings: AccessToken { leeway_s, max_lifetime_s, ..AccessToken::default() },
             settings,
             base_url: config.base_url(),
-            ring,
+            issuer_keys,
             denied,
             developer,
             permissions: None,
@@ -199,8 +199,8 @@ impl Tokens {
         let owner = self.verify(&compact).await?;
         let (issuer, audience, settings) = match owner {
             // Only this service has the key, so that the issuer is proven; its address depends on how the service was started.
-            Owner::Developer => (None, DEVELOPER_AUDIENCE, &self.developer_settings),
-            Owner::Issuer => {
+            KeyOwner::Developer => (None, DEVELOPER_AUDIENCE, &self.developer_settings),
+            KeyOwner::Issuer => {
                 let [issuer, audience] = [&self.settings.issuer, &self.settings.audience].map(Option::as_deref);
                 (Some(issuer.ok_or(RefusedToken::Issuer)?), audience.ok_or(RefusedToken::Audience)?, &self.settings)
             }
@@ -209,32 +209,32 @@ impl Tokens {
         let hash = digest(&SHA256, compact.signed.as_bytes());
         let session = Hex(&hash.as_ref()[..8]).to_string();
         let is_denied = |name: &str| self.denied.as_ref().is_some_and(|denied| denied.holds(name));
-        let expected = Expected { issuer, audience, settings, now: self.now() };
+        let expected = ExpectedClaims { issuer, audience, settings, now: self.now() };
         let identity = Arc::new(claims::read(&compact.claims, &expected, session, &is_denied)?);
         self.known.insert(self.names.name(token), VerifiedToken { identity: identity.clone(), losses });
         Ok(identity)
     }
 
     /// Verifies the signature, and tells whose key made it.
-    async fn verify(&self, compact: &UnverifiedToken<'_>) -> Result<Owner, RefusedToken> {
+    async fn verify(&self, compact: &UnverifiedToken<'_>) -> Result<KeyOwner, RefusedToken> {
         let developer = match &self.developer {
             Some(developer) => Some(developer.key().await.map_err(RefusedToken::KeysUnavailable)?),
             None => None,
         };
         let own = developer.as_deref().map(DeveloperKey::public);
         let mut found = self.verify_with(own, compact);
-        if let (Err(RefusedToken::KeyUnknown), Some(ring)) = (&found, &self.ring) {
-            ring.ask_again().await;
+        if let (Err(RefusedToken::KeyUnknown), Some(issuer_keys)) = (&found, &self.issuer_keys) {
+            issuer_keys.ask_again().await;
             found = self.verify_with(own, compact);
-            if let (Err(RefusedToken::KeyUnknown), Err(problem)) = (&found, ring.keys()) {
+            if let (Err(RefusedToken::KeyUnknown), Err(problem)) = (&found, issuer_keys.keys()) {
                 return Err(RefusedToken::KeysUnavailable(problem));
             }
         }
         found
     }
 
-    fn verify_with(&self, own: Option<&VerificationKey>, compact: &UnverifiedToken) -> Result<Owner, RefusedToken> {
-        let issuers = self.ring.as_ref().and_then(|ring| ring.keys().ok()).unwrap_or_default();
+    fn verify_with(&self, own: Option<&VerificationKey>, compact: &UnverifiedToken) -> Result<KeyOwner, RefusedToken> {
+        let issuers = self.issuer_keys.as_ref().and_then(|issuer_keys| issuer_keys.keys().ok()).unwrap_or_default();
         let keys = own.into_iter().chain(issuers.iter());
         let key = key::find(keys, compact.kid.as_deref(), compact.algorithm).ok_or(RefusedToken::KeyUnknown)?;
         let key = key.map_err(|()| RefusedToken::Algorithm)?;
@@ -248,10 +248,10 @@ impl Tokens {
     ///
     /// # Errors
     /// The key could not be made.
-    pub async fn issue(&self, order: &TokenOrder) -> Result<Option<IssuedToken>, String> {
+    pub async fn issue(&self, request: &TokenRequest) -> Result<Option<IssuedToken>, String> {
         let Some(developer) = &self.developer else { return Ok(None) };
         let key = developer.key().await?;
-        Ok(Some(issue(&key, order, &self.settings, &self.base_url, self.now())))
+        Ok(Some(issue(&key, request, &self.settings, &self.base_url, self.now())))
     }
 
     /// The public part of the developer's key as a JWK set; nothing in mode `jwt`.
@@ -270,7 +270,7 @@ impl Tokens {
 
     fn losses(&self) -> Option<u64> {
         let denials = self.denied.as_ref().map_or(0, |denied| denied.reads());
-        self.ring.as_ref().map_or(Some(0), |ring| ring.losses()).map(|losses| losses + denials)
+        self.issuer_keys.as_ref().map_or(Some(0), |issuer_keys| issuer_keys.losses()).map(|losses| losses + denials)
     }
 
     /// Why the list of those that are denied could not be read again.
@@ -280,7 +280,7 @@ impl Tokens {
 
     /// State of the issuer's keys, for health and metrics; `None` where the settings name no issuer.
     pub fn key_set(&self) -> Option<KeySet> {
-        self.ring.as_ref().map(|ring| ring.key_set())
+        self.issuer_keys.as_ref().map(|issuer_keys| issuer_keys.key_set())
     }
 }
 
@@ -289,23 +289,23 @@ impl Tokens {
 /// # Errors
 /// One of the files, or that of `jwks_ca`, cannot be used.
 pub fn check(config: &Config) -> Result<(), String> {
-    Denied::open(&config.access.token)?;
+    DeniedTokens::open(&config.access.token)?;
     // No key is looked at, so no clock is needed.
-    Ring::open(&config.access.token, Duration::from_secs(JWKS_PAUSE_S), Arc::new(|| 0)).map(drop)
+    IssuerKeys::open(&config.access.token, Duration::from_secs(JWKS_PAUSE_S), Arc::new(|| 0)).map(drop)
 }
 
 /// Gives out a token by the key of a data folder, which is made where there is none. No server is needed. `now` in seconds.
 ///
 /// # Errors
 /// The key cannot be read or made.
-pub fn issue_in(data: &Path, config: &Config, order: &TokenOrder, now: i64) -> Result<IssuedToken, String> {
+pub fn issue_in(data: &Path, config: &Config, request: &TokenRequest, now: i64) -> Result<IssuedToken, String> {
     let key = DeveloperKey::make(data)?;
-    Ok(issue(&key, order, &config.access.token, &config.base_url(), now))
+    Ok(issue(&key, request, &config.access.token, &config.base_url(), now))
 }
 
-fn issue(key: &DeveloperKey, order: &TokenOrder, settings: &AccessToken, base_url: &str, now: i64) -> IssuedToken {
+fn issue(key: &DeveloperKey, request: &TokenRequest, settings: &AccessToken, base_url: &str, now: i64) -> IssuedToken {
     let expires_in = settings.developer_seconds.min(settings.max_lifetime_s);
-    let claims = order.claims(base_url, DEVELOPER_AUDIENCE, now, now + i64::from(expires_in));
+    let claims = request.claims(base_url, DEVELOPER_AUDIENCE, now, now + i64::from(expires_in));
     IssuedToken { token: key.sign(&claims), expires_in }
 }
 

@@ -10,7 +10,7 @@ pub enum RefusedToken {
     /// More than one header `Authorization`.
     Repeated,
     TooLong,
-    /// No three parts, no base64url, no JSON object, a member twice, a header that asks for what is not done here.
+    /// No three parts, no base64url, no JSON object, a duplicate key, a header that asks for what is not done here.
     Malformed,
     Algorithm,
     KeyUnknown,

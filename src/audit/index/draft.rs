@@ -165,9 +165,10 @@ impl IndexDraft {
     pub(crate) fn each(&self, mut each: impl FnMut(KeyHash, &[u32])) {
         let mut shown = self.shown.clone();
         shown.sort_unstable();
-        let mut keys: Vec<(KeyHash, Where)> = self.keys.iter().map(|(key, at)| (*key, Where::Event(*at))).collect();
+        let mut keys: Vec<(KeyHash, KeyOccurrence)> =
+            self.keys.iter().map(|(key, at)| (*key, KeyOccurrence::Event(*at))).collect();
         for at in 0..self.name_ends.len() {
-            keys.extend(self.names(at).iter().map(|name| (*name, Where::Certificate(at as u32))));
+            keys.extend(self.names(at).iter().map(|name| (*name, KeyOccurrence::Certificate(at as u32))));
         }
         keys.sort_unstable_by_key(|(key, _)| *key);
         let mut found = Vec::new();
@@ -175,8 +176,8 @@ impl IndexDraft {
             found.clear();
             for (_, place) in of_key {
                 match place {
-                    Where::Event(ordinal) => found.push(*ordinal),
-                    Where::Certificate(at) => {
+                    KeyOccurrence::Event(ordinal) => found.push(*ordinal),
+                    KeyOccurrence::Certificate(at) => {
                         let from = shown.partition_point(|(certificate, _)| certificate < at);
                         let its = shown[from..].iter().take_while(|(certificate, _)| certificate == at);
                         found.extend(its.map(|(_, ordinal)| *ordinal));
@@ -191,7 +192,7 @@ impl IndexDraft {
 }
 
 /// Where a key was met.
-enum Where {
+enum KeyOccurrence {
     Event(u32),
     Certificate(u32),
 }

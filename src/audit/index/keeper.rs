@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::{Index, IndexDraft, Subjects, unknown, write};
-use crate::audit::disk::{INDEX_UNFINISHED, Name, index_path, write_durable};
+use crate::audit::disk::{INDEX_UNFINISHED, TrailFileName, index_path, write_durable};
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::seal::Seal;
 use crate::audit::trail::{TrailFile, TrailFiles};
@@ -61,7 +61,7 @@ pub(crate) fn keep(shared: &TrailShared) {
 
 /// Takes in what was written to the newest file.
 fn take_in(shared: &TrailShared, (file, position): (u64, u64)) -> io::Result<()> {
-    let Some(part) = TrailFile::look(&shared.folder, Name::Plain(file))? else { return Ok(()) };
+    let Some(part) = TrailFile::look(&shared.folder, TrailFileName::Plain(file))? else { return Ok(()) };
     let part = TrailFile { length: Some(position), ..part };
     shared.indexes.of_plain(&shared.folder, &part, || !shared.writer().closing, |_| ());
     Ok(())
@@ -98,7 +98,7 @@ fn make_missing(shared: &TrailShared) -> io::Result<bool> {
 fn remove_left(trail: &TrailFiles) -> io::Result<()> {
     for entry in fs::read_dir(&trail.folder)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))?;
-        let file = name.strip_suffix(".idx").and_then(|file| Name::parse(&format!("{file}.zst")));
+        let file = name.strip_suffix(".idx").and_then(|file| TrailFileName::parse(&format!("{file}.zst")));
         let is_left = file.is_some_and(|file| trail.parts.iter().all(|part| part.name.file() != file.file()));
         if is_left {
             fs::remove_file(path)?;

@@ -15,7 +15,7 @@ pub(super) use indexes::AUDIT_DRAFT_PIECE_BYTES;
 pub(super) use indexes::Indexes;
 pub(super) use keeper::{keep, omits};
 
-use super::wanted::{Agent, AuditedEntity, EventFilter, EventResult};
+use super::event_filter::{Agent, AuditedEntity, EventFilter, EventResult};
 use super::{AuditAction, AuditEvent, EventKey};
 use certificate::{Id, Version};
 use journal::record::sha256;

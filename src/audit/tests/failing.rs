@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::super::disk::Name;
+use super::super::disk::TrailFileName;
 use super::*;
 
 fn faulty(data: &Path) -> (AuditTrail, Faulty) {
@@ -187,12 +187,12 @@ fn a_trail_whose_file_was_removed_replaced_or_cut_takes_no_event_until_it_is_ope
         |folder| fs::remove_dir_all(folder).unwrap(),
         |folder| fs::rename(folder, folder.with_extension("moved")).unwrap(),
         |folder| {
-            let path = Name::Plain(1).within(folder);
+            let path = TrailFileName::Plain(1).within(folder);
             fs::copy(&path, path.with_extension("copied")).unwrap();
             fs::rename(path.with_extension("copied"), path).unwrap();
         },
         |folder| {
-            let file = fs::OpenOptions::new().write(true).open(Name::Plain(1).within(folder)).unwrap();
+            let file = fs::OpenOptions::new().write(true).open(TrailFileName::Plain(1).within(folder)).unwrap();
             file.set_len(file.metadata().unwrap().len() / 2).unwrap();
         },
     ];

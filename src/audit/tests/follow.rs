@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::audit::{EventSource, Followed, ToldEvents};
+use crate::audit::{EventBatch, EventSource, FollowPosition};
 
 /// A store of which change `n` was made at `n` milliseconds past noon.
 #[derive(Default)]
@@ -17,7 +17,7 @@ impl EventSource for Changes {
         Seq(self.last.load(SeqCst))
     }
 
-    fn events_after(&self, place: Followed) -> Result<Option<ToldEvents>, String> {
+    fn events_after(&self, place: FollowPosition) -> Result<Option<EventBatch>, String> {
         if self.cannot_be_read.load(SeqCst) {
             return Err("the disk is gone".to_owned());
         }
@@ -27,7 +27,7 @@ impl EventSource for Changes {
         }
         let of_change = |seq: u64| AuditEvent { change: Some(Seq(seq)), ..event(seq.cast_signed()) };
         let events = (place.change.0 + 1..=last).map(of_change).collect();
-        Ok(Some(ToldEvents { events, until: Followed { change: Seq(last), ..place } }))
+        Ok(Some(EventBatch { events, until: FollowPosition { change: Seq(last), ..place } }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::audit::disk::Name;
+use crate::audit::disk::TrailFileName;
 use crate::audit::disk::index_path;
 use crate::audit::index::AUDIT_DRAFT_PIECE_BYTES;
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
@@ -38,7 +38,7 @@ fn subjects() -> Subjects {
     })
 }
 
-/// As [`PatientsOf`](crate::interaction::PatientsOf) tells it.
+/// As [`CertificatePatients`](crate::interaction::CertificatePatients) tells it.
 fn patient_of(id: Id, version: Version) -> Option<Arc<Vec<String>>> {
     let (patient, code) = subject(id, version)?;
     Some(Arc::new(vec![identifier_of(code), patient.to_owned()]))
@@ -289,7 +289,8 @@ fn a_file_of_several_pieces_is_indexed_piece_by_piece() {
     let search = log.search(&wanted, EventOrder::NewestFirst).unwrap();
     let known =
         |part: &TrailFile| search.shared.indexes.of_plain(&search.trail.folder, part, || true, |draft| draft.events());
-    let part = search.trail.parts.iter().find(|part| part.name == Name::Plain(1)).expect("the file is not full");
+    let part =
+        search.trail.parts.iter().find(|part| part.name == TrailFileName::Plain(1)).expect("the file is not full");
     assert!(known(part) >= Some(count as u32), "the search read the file instead");
 }
 

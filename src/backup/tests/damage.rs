@@ -13,7 +13,7 @@ use engine::{PatientFacts, PatientWrite, PatientWrites, Write};
 fn small() -> (Place, Archive, Vec<u8>) {
     let place = Place::with_history(40);
     let archive = place.full("a.tar");
-    // Without its digest beside it, which would tell of everything at once.
+    // Without its digest beside it, which would report everything at once.
     fs::remove_file(place.path("a.tar.sha256")).unwrap();
     let bytes = fs::read(&archive.path).unwrap();
     (place, archive, bytes)

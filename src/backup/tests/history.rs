@@ -42,7 +42,7 @@ fn assert_same_certificates(one: &Engine, other: &Engine) {
         (
             versions,
             current,
-            engine.read(id, None, |entry| entry.standing()).unwrap(),
+            engine.read(id, None, |entry| entry.effective_row()).unwrap(),
             engine.consent_history(id).unwrap(),
         )
     };

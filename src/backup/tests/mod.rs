@@ -150,7 +150,7 @@ impl Place {
 /// Writes an archive whose first member is edited, as whoever wants to lead a reader astray would: every digest is right.
 struct Edited<'e> {
     archive: Vec<u8>,
-    listed: Vec<about::ManifestLine>,
+    listed: Vec<archive_manifest::ManifestLine>,
     about: serde_json::Value,
     edit: &'e dyn Fn(&mut serde_json::Value),
 }
@@ -166,13 +166,13 @@ impl Edited<'_> {
         self.archive.extend(content);
         self.archive.resize(self.archive.len().next_multiple_of(block::BLOCK_BYTES), 0);
         let (name, bytes, sha256) = (member.to_string(), content.len() as u64, Digest::of(content));
-        self.listed.push(about::ManifestLine { name, bytes, sha256 });
+        self.listed.push(archive_manifest::ManifestLine { name, bytes, sha256 });
     }
 
     fn end(mut self) -> Vec<u8> {
         let number = |name: &str| self.about[name].as_u64().unwrap_or(0);
         let between = |until: &str, after: &str| number(until).wrapping_sub(number(after));
-        let manifest = about::Manifest {
+        let manifest = archive_manifest::Manifest {
             bytes: self.listed.iter().map(|listed| listed.bytes).sum(),
             changes: between("until", "after"),
             patients: between("patients-until", "patients-after"),

@@ -7,8 +7,8 @@ use super::*;
 use certificate::Seq;
 use engine::EntryLog;
 
-fn look(wanted: &RestoreOptions, archive: &Archive) -> Result<FolderBehind, String> {
-    FolderBehind::look(&wanted.data, wanted.cache_bytes, &wanted.names, archive)
+fn look(wanted: &RestoreOptions, archive: &Archive) -> Result<ContinuedFolder, String> {
+    ContinuedFolder::look(&wanted.data, wanted.cache_bytes, &wanted.names, archive)
 }
 
 impl Place {
@@ -147,7 +147,7 @@ fn what_does_not_go_on_from_a_folder_is_refused_and_nothing_is_changed() {
     drop(served);
     place.refuses(&whole, "one", &format!("number {} of", one.about.until + 1));
 
-    // It was read from since: what the trail tells of that stays.
+    // It was read from since: what the trail reports of that stays.
     let log = super::log(&place.path("two"), &place.now);
     log.append(&audit::AuditEvent::of_command(audit::AuditAction::Restore, NOON, "hcert restore")).unwrap();
     log.append(&audit::AuditEvent::new(audit::AuditAction::CompositionRead, NOON)).unwrap();

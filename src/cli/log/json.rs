@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use super::answer;
 use super::escape::InJson;
 use super::fields::ECS_VERSION;
-use super::moment::now;
+use super::time::now;
 use super::values::{JsonValues, string};
 use base::hex::Hex;
 use base::log::ANSWERS;
@@ -49,7 +49,7 @@ impl JsonLines {
         let mut message = MessageVisitor { out: &mut *out, written: Ok(()) };
         event.record(&mut message);
         message.written?;
-        // What fails is an error; what else is said tells of no attempt that could succeed.
+        // What fails is an error; what else is said reports no attempt that could succeed.
         let outcome = if level == "error" { "failure" } else { "unknown" };
         write!(out, "\",{},\"event.outcome\":\"{outcome}\",\"log.logger\":", self.process)?;
         string(out, about.target())?;

@@ -8,11 +8,11 @@ mod escape;
 mod fields;
 mod json;
 mod level;
-mod moment;
 mod repeats;
 #[cfg(test)]
 mod tests;
 mod text;
+mod time;
 mod values;
 
 use std::fmt;

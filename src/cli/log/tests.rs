@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::moment::moment;
+use super::time::moment;
 use super::*;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use base::log::{self, AnsweredRequest, RefusalReason};

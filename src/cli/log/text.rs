@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
 use super::escape::InText;
-use super::moment::now;
+use super::time::now;
 use base::hex::Hex;
 use base::trace::Trace;
 

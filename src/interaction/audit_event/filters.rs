@@ -10,7 +10,7 @@ use crate::audit::{
     identifier,
 };
 use certificate::search::issue;
-use certificate::search::parameter::{LooksAt, Modifier, Named, Parameter, row};
+use certificate::search::parameter::{Modifier, Named, Parameter, ParameterTarget, row};
 use certificate::search::reference::{comparable, is_id};
 use certificate::search::request::{Filters, LinkForm, ReadingLimits, SentParameter};
 use certificate::search::value::{SearchToken, split, unescape};
@@ -20,7 +20,7 @@ use fhir::outcome::Issue;
 
 /// What a parameter looks at in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AuditLooks {
+pub(crate) enum EventTarget {
     Entity,
     Patient,
     Agent,
@@ -30,32 +30,32 @@ pub(crate) enum AuditLooks {
     Date,
 }
 
-impl LooksAt for AuditLooks {
+impl ParameterTarget for EventTarget {
     fn kind(self) -> &'static str {
         match self {
-            AuditLooks::Entity | AuditLooks::Patient | AuditLooks::Agent => "reference",
-            AuditLooks::Action | AuditLooks::Code | AuditLooks::Outcome => "token",
-            AuditLooks::Date => "date",
+            EventTarget::Entity | EventTarget::Patient | EventTarget::Agent => "reference",
+            EventTarget::Action | EventTarget::Code | EventTarget::Outcome => "token",
+            EventTarget::Date => "date",
         }
     }
 }
 
 /// Every search parameter of audit events.
 #[rustfmt::skip]
-pub(crate) const PARAMETERS: &[Parameter<AuditLooks>] = &[
-    row("entity", AuditLooks::Entity, &[], Named::Entity, "AuditEvent-entity",
+pub(crate) const PARAMETERS: &[Parameter<EventTarget>] = &[
+    row("entity", EventTarget::Entity, &[], Named::Entity, "AuditEvent-entity",
         "What was shown, changed or asked for: `Composition/1`, `Composition/1/_history/2`, `Patient/200`, `Organization/<registry_code>`"),
-    row("patient", AuditLooks::Patient, &[Modifier::Identifier], Named::Patient, "clinical-patient",
+    row("patient", EventTarget::Patient, &[Modifier::Identifier], Named::Patient, "clinical-patient",
         "Whom the event concerns, also as the patient of a certificate: `Patient/200`, or a personal code; `patient:identifier` takes `system|value`"),
-    row("agent", AuditLooks::Agent, &[Modifier::Identifier], Named::Agent, "AuditEvent-agent",
+    row("agent", EventTarget::Agent, &[Modifier::Identifier], Named::Agent, "AuditEvent-agent",
         "Who took part: `Practitioner/<personal_code>`, `Organization/<registry_code>`; also a code or a role alone"),
-    row("action", AuditLooks::Action, &[], Named::Nobody, "AuditEvent-action",
+    row("action", EventTarget::Action, &[], Named::Nobody, "AuditEvent-action",
         "C, R, U, D or E; also our own name of an action, such as composition.read"),
-    row("code", AuditLooks::Code, &[], Named::Nobody, "clinical-code",
+    row("code", EventTarget::Code, &[], Named::Nobody, "clinical-code",
         "Our own name of an action (consent.set), or FHIR's name of an interaction (vread)"),
-    row("outcome", AuditLooks::Outcome, &[], Named::Nobody, "AuditEvent-outcome",
+    row("outcome", EventTarget::Outcome, &[], Named::Nobody, "AuditEvent-outcome",
         "success or error; also refused, an HTTP status or a code such as HCERT-179"),
-    row("date", AuditLooks::Date, &[], Named::Nobody, "clinical-date",
+    row("date", EventTarget::Date, &[], Named::Nobody, "clinical-date",
         "When; prefixes eq, ge, gt, le, lt, sa, eb"),
 ];
 
@@ -158,46 +158,46 @@ impl<'a> AuditFilters<'a> {
 }
 
 impl Filters for AuditFilters<'_> {
-    type Looks = AuditLooks;
+    type RowTarget = EventTarget;
     type Key = ();
 
-    const PARAMETERS: &'static [Parameter<AuditLooks>] = PARAMETERS;
+    const PARAMETERS: &'static [Parameter<EventTarget>] = PARAMETERS;
     const SORT_KEYS: &'static [(&'static str, ())] = &[("date", ())];
 
-    fn filter(&mut self, found: SentParameter<AuditLooks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
-        match (found.0.looks, found.1) {
-            (AuditLooks::Entity, _) => {
+    fn filter(&mut self, found: SentParameter<EventTarget>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
+        match (found.0.target, found.1) {
+            (EventTarget::Entity, _) => {
                 let entities = any(name, value, "Composition/1 or Patient/200", |part| self.entities(part))?;
                 self.wanted.entities.push(entities);
             }
-            (AuditLooks::Patient, Some(_)) => {
+            (EventTarget::Patient, Some(_)) => {
                 self.wanted.patients.push(any(name, value, "system|value", person_with_identifier)?);
             }
-            (AuditLooks::Patient, None) => {
+            (EventTarget::Patient, None) => {
                 let patients = any(name, value, "Patient/200", |part| self.patient(part))?;
                 self.wanted.patients.push(patients);
             }
-            (AuditLooks::Agent, Some(_)) => {
+            (EventTarget::Agent, Some(_)) => {
                 self.wanted.agents.push(any(name, value, "system|value", agents_with_identifier)?);
             }
-            (AuditLooks::Agent, None) => {
+            (EventTarget::Agent, None) => {
                 let expected = "Practitioner/<personal code>, Organization/<registry code> or a role";
                 let agents = any(name, value, expected, |part| self.agents(part))?;
                 self.wanted.agents.push(agents);
             }
-            (AuditLooks::Action, _) => {
+            (EventTarget::Action, _) => {
                 let expected = "C, R, U, D, E or an action such as composition.read";
                 self.wanted.actions.push(any(name, value, expected, Self::actions_of_letter)?);
             }
-            (AuditLooks::Code, _) => {
+            (EventTarget::Code, _) => {
                 let actions = any(name, value, "code, system|code or system|", |part| self.actions_of_code(part))?;
                 self.wanted.actions.push(actions);
             }
-            (AuditLooks::Outcome, _) => {
+            (EventTarget::Outcome, _) => {
                 let expected = "success, error, refused, a status or a code such as HCERT-179";
                 self.wanted.outcomes.push(any(name, value, expected, results)?);
             }
-            (AuditLooks::Date, _) => {
+            (EventTarget::Date, _) => {
                 self.wanted.times.push(
                     times(value)
                         .ok_or_else(|| vec![issue::wrong(name, value, "a date with eq, gt, ge, lt, le, sa or eb")])?,

@@ -13,7 +13,7 @@ pub struct BackupPart {
 }
 
 impl WatchedPart for BackupPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let Some(status) = &self.status else {
             let words = "No backups are taken by the clock: backup.folder is not set.";
             return told.add(HealthPart::new("backup", HealthStatus::Ok, words));

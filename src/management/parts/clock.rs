@@ -9,7 +9,7 @@ use engine::{ClockProblem, ClockState, Engine};
 pub struct ClockPart(pub Arc<Engine>);
 
 impl WatchedPart for ClockPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let state = self.0.clock();
         told.add(part(&state));
         let readings = &mut told.readings;

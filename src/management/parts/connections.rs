@@ -31,7 +31,7 @@ impl Connections {
 }
 
 impl WatchedPart for Connections {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         told.add(part(self));
     }
 }

@@ -12,10 +12,10 @@ pub struct DiskPart {
 }
 
 impl WatchedPart for DiskPart {
-    fn look(&self, told: &mut PartReports) {
-        let disk = engine::DiskRoom::of(&self.folder);
+    fn check(&self, told: &mut PartReports) {
+        let disk = engine::DiskSpace::of(&self.folder);
         told.add(part(disk, self.free_bytes_min));
-        if let Some(engine::DiskRoom { free_bytes, total_bytes }) = disk {
+        if let Some(engine::DiskSpace { free_bytes, total_bytes }) = disk {
             let help = "Room on the disk of the data folder";
             told.readings.gauge("hcert_disk_free_bytes", help, free_bytes as f64);
             told.readings.gauge("hcert_disk_total_bytes", "Size of the disk of the data folder", total_bytes as f64);
@@ -23,8 +23,8 @@ impl WatchedPart for DiskPart {
     }
 }
 
-pub(crate) fn part(disk: Option<engine::DiskRoom>, free_bytes_min: u64) -> HealthPart {
-    let Some(engine::DiskRoom { free_bytes, total_bytes }) = disk else {
+pub(crate) fn part(disk: Option<engine::DiskSpace>, free_bytes_min: u64) -> HealthPart {
+    let Some(engine::DiskSpace { free_bytes, total_bytes }) = disk else {
         return HealthPart::new("disk", HealthStatus::Degraded, "The system does not say how much room the disk has.");
     };
     let (status, words) = match free_bytes < free_bytes_min {

@@ -6,7 +6,7 @@ use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 pub struct FilesPart(pub Box<dyn Fn() -> Vec<String> + Send + Sync>);
 
 impl WatchedPart for FilesPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         told.add(part(&(self.0)()));
     }
 }

@@ -15,7 +15,7 @@ const LOG_DROPS_RECENT_S: u64 = 300;
 pub struct LogOutput(pub QueuedOutput);
 
 impl WatchedPart for LogOutput {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let state = self.0.state();
         told.add(part(&state));
         let reasons = [("queue", state.dropped.queue), ("write", state.dropped.write), ("long", state.dropped.long)];

@@ -61,7 +61,7 @@ impl MemorySum {
 }
 
 impl WatchedPart for MemorySum {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let part = match self.problem() {
             Some(problem) => HealthPart::new("memory", HealthStatus::Degraded, problem),
             None => HealthPart::new("memory", HealthStatus::Ok, "All bounds on memory together fit."),
@@ -150,7 +150,7 @@ mod tests {
             assert!(problem.contains(expected), "{problem}");
         }
         let mut told = PartReports::default();
-        memory(MemoryLimit::Machine(1 << 20)).look(&mut told);
+        memory(MemoryLimit::Machine(1 << 20)).check(&mut told);
         assert_eq!((told.parts[0].name, told.parts[0].status), ("memory", HealthStatus::Degraded));
         assert!(told.parts[0].words.contains("the machine has 1 MiB"));
         assert!(machine_bytes().is_some_and(|bytes| bytes > 64 << 20));

@@ -6,8 +6,8 @@ use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 pub struct DeveloperMode;
 
 impl WatchedPart for DeveloperMode {
-    fn look(&self, told: &mut PartReports) {
-        let words = "Developer mode (hcert dev): whoever comes may do everything, and people are made up. `hcert serve` is for real data.";
+    fn check(&self, told: &mut PartReports) {
+        let words = "Developer mode (hcert dev): every caller may do everything, and the people are made up. `hcert serve` is for real data.";
         told.add(HealthPart::new("mode", HealthStatus::Degraded, words));
     }
 }

@@ -11,7 +11,7 @@ use crate::registry::{BreakerState, CredentialState, RegistryHealth};
 pub struct RegistryPart(pub Arc<HttpServer<Service>>);
 
 impl WatchedPart for RegistryPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let health = self.0.service().registry().health();
         told.add(part(&health));
         if let RegistryHealth::Remote { breaker, credential, .. } = health {

@@ -9,7 +9,7 @@ use engine::{Engine, EngineHealth, IndexHealth, StoreHealth};
 pub struct StoragePart(pub Arc<Engine>);
 
 impl WatchedPart for StoragePart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let health = self.0.health();
         told.add(store(&health));
         told.add(index(&health));

@@ -12,7 +12,7 @@ use crate::tls;
 pub struct TlsPart(pub Arc<HttpServer<Service>>);
 
 impl WatchedPart for TlsPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let now = now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {
@@ -34,7 +34,7 @@ pub(crate) fn part(name: &'static str, status: &tls::TlsStatus, now: i64) -> Hea
         .filter(|text| !text.is_empty())
         .collect();
     let part = match (is_over, problems.is_empty()) {
-        (true, _) => HealthPart::new(name, HealthStatus::Down, "The certificate is over; clients refuse it."),
+        (true, _) => HealthPart::new(name, HealthStatus::Down, "The certificate has expired; clients refuse it."),
         (false, true) => HealthPart::new(name, HealthStatus::Ok, "Certificate and key are in order."),
         (false, false) => HealthPart::new(name, HealthStatus::Degraded, problems.join(" ")),
     };

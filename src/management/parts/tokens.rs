@@ -14,7 +14,7 @@ const JWKS_REFRESHES_LATE: u32 = 3;
 pub struct TokenKeys(pub Arc<HttpServer<Service>>);
 
 impl WatchedPart for TokenKeys {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let settings = self.0.settings();
         let set = settings.tokens.as_ref().and_then(|tokens| tokens.key_set());
         let denied = settings.tokens.as_ref().and_then(|tokens| tokens.denied_problem());

@@ -9,7 +9,7 @@ use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 pub struct TrailPart(pub Arc<AuditTrail>);
 
 impl WatchedPart for TrailPart {
-    fn look(&self, told: &mut PartReports) {
+    fn check(&self, told: &mut PartReports) {
         let health = self.0.health();
         told.add(part(&health));
         let readings = &mut told.readings;

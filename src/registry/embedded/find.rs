@@ -4,7 +4,7 @@ use jiff::Span;
 use jiff::civil::{Date, date};
 
 use super::{EmbeddedRegistry, population, unreadable};
-use crate::registry::{Caller, LookupFailure, PersonalCode, Silent};
+use crate::registry::{Caller, LookupFailure, NoAnswer, PersonalCode};
 use certificate::{Id, head};
 use engine::{PatientWrite, PatientWrites, PatientWritten, RefusedChange};
 use fhir::date_time;
@@ -51,7 +51,7 @@ impl EmbeddedRegistry {
     }
 
     /// Current patients with an identifier of the system or of a branch below it.
-    fn with(&self, system: &str, value: &str) -> Result<Vec<Id>, Silent> {
+    fn with(&self, system: &str, value: &str) -> Result<Vec<Id>, NoAnswer> {
         let found = self.engine.patients().with(value).map_err(unreadable)?;
         let mut ids: Vec<Id> =
             found.into_iter().filter(|(known, _)| is_within(known, system)).map(|(_, id)| id).collect();
@@ -98,8 +98,8 @@ impl EmbeddedRegistry {
         match self.engine.append(PatientWrites { writes: vec![write], waits: false }).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
             Ok(Err(RefusedChange::Store(error))) => Err(unreadable(error).into()),
-            Ok(Err(refused)) => Err(Silent::Unreachable(refused.to_string()).into()),
-            Err(_) => Err(Silent::Unreachable("the writer gave no answer".into()).into()),
+            Ok(Err(refused)) => Err(NoAnswer::Unreachable(refused.to_string()).into()),
+            Err(_) => Err(NoAnswer::Unreachable("the writer gave no answer".into()).into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Refusals;
 use crate::registry::{HeaderText, PersonalCode, XRoadHeaders};
 use fhir::outcome::IssueChain;
 
-/// Headers the settings may demand, and the code that tells of a missing one.
+/// Headers the settings may demand, and the code that reports a missing one.
 pub const DEMANDABLE: [(&str, &str); 4] =
     [("x-road-issue", "MPI-032"), ("x-road-userid", "MPI-060"), ("x-road-id", "MPI-061"), ("x-author-id", "MPI-028")];
 

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::{Ask, Caller, Identifier, LookupFailure, LookupPurpose, Patient, RegistryFinding, Silent, samples};
+use super::{
+    Caller, Identifier, LookupFailure, LookupPurpose, NoAnswer, Patient, RegistryFinding, RegistryRequest, samples,
+};
 use crate::config::{AccessMode, Config, PopulationRegister, RegistrySettings};
 use base::log::event;
 use certificate::search::paging::Counts;
@@ -28,7 +30,7 @@ pub use search::KNOWN;
 /// Searches for patients at once that look at everybody. More wait.
 const WIDE_PATIENT_SEARCHES: usize = 2;
 
-/// What the registry is told by the configuration.
+/// The settings of the registry.
 #[derive(Clone, Debug)]
 pub struct EmbeddedSettings {
     /// Identifier systems of persons and institutions.
@@ -80,8 +82,8 @@ impl EmbeddedRegistry {
         EmbeddedRegistry { engine, settings, systems, clock, turns }
     }
 
-    /// See [`Registry::welcome`](crate::registry::Registry::welcome).
-    pub async fn welcome(&self) -> Result<(), String> {
+    /// See [`Registry::add_samples`](crate::registry::Registry::add_samples).
+    pub async fn add_samples(&self) -> Result<(), String> {
         let is_empty = self.engine.patients().count().map_err(|error| error.to_string())? == 0;
         if !self.settings.samples || !is_empty {
             return Ok(());
@@ -99,11 +101,11 @@ impl EmbeddedRegistry {
     }
 
     /// Answers a call as the registry's own REST interface does.
-    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
+    pub async fn ask(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         self.check_headers(caller)?;
-        match ask {
-            Ask::Search(parameters) => self.search(parameters, caller).await,
-            Ask::Read(id) => {
+        match request {
+            RegistryRequest::Search(parameters) => self.search(parameters, caller).await,
+            RegistryRequest::Read(id) => {
                 let found = match Id::parse(id) {
                     Some(id) => self.engine.patients().newest(id).map_err(unreadable)?,
                     None => None,
@@ -111,7 +113,7 @@ impl EmbeddedRegistry {
                 let missing = || self.refusals(caller).one("MPI-072", &[("id", id)]);
                 Ok(told(found.ok_or_else(missing)?))
             }
-            Ask::Vread(id, version) => {
+            RegistryRequest::Vread(id, version) => {
                 let found = match Id::parse(id).zip(Version::parse(version)) {
                     Some((id, version)) => self.engine.patients().version(id, version).map_err(unreadable)?,
                     None => None,
@@ -121,7 +123,7 @@ impl EmbeddedRegistry {
                     None => Err(self.no_version(id, caller)?.into()),
                 }
             }
-            Ask::History(id, parameters) => self.history(id, parameters, caller),
+            RegistryRequest::History(id, parameters) => self.history(id, parameters, caller),
         }
     }
 
@@ -152,7 +154,7 @@ impl EmbeddedRegistry {
         Id::parse(id).map_or_else(Arc::default, |id| self.engine.patients().linked(id))
     }
 
-    fn patient(&self, id: Id) -> Result<Option<Patient>, Silent> {
+    fn patient(&self, id: Id) -> Result<Option<Patient>, NoAnswer> {
         let found = self.engine.patients().facts(id).map_err(unreadable)?;
         Ok(found.map(|(version, facts)| {
             let PatientFacts { identifiers, links, is_deceased, .. } = facts;
@@ -173,7 +175,7 @@ impl EmbeddedRegistry {
     }
 
     /// Why a version is not there: MPI-072 where its patient is not either.
-    fn no_version(&self, id: &str, caller: &Caller) -> Result<IssueChain, Silent> {
+    fn no_version(&self, id: &str, caller: &Caller) -> Result<IssueChain, NoAnswer> {
         let is_known = match Id::parse(id) {
             Some(id) => self.engine.patients().facts(id).map_err(unreadable)?.is_some(),
             None => false,

@@ -9,7 +9,7 @@ use crate::registry::{PersonalCode, PersonalCodeError, Sex};
 use engine::PatientFacts;
 use fhir::json::{Json, Object};
 
-/// Why the register has nobody to tell of: its own code.
+/// Why the register knows nobody: its own code.
 pub(super) fn refusal(error: PersonalCodeError) -> &'static str {
     match error {
         PersonalCodeError::Length { .. } => "10001",

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::registry::Silent;
+use crate::registry::NoAnswer;
 use certificate::search::parameter::SHAPING;
 use engine::StoreError;
 use fhir::outcome::reflected::{ReflectedCode, find};
@@ -44,11 +44,11 @@ impl Refusals {
 }
 
 /// The store below the registry fails: for its callers the registry is not there, unless what they ask for is damaged.
-pub(super) fn unreadable(error: impl Borrow<StoreError>) -> Silent {
+pub(super) fn unreadable(error: impl Borrow<StoreError>) -> NoAnswer {
     let error = error.borrow();
     match error {
-        StoreError::Damaged(_) => Silent::Damaged(error.to_string()),
-        _ => Silent::Unreachable(error.to_string()),
+        StoreError::Damaged(_) => NoAnswer::Damaged(error.to_string()),
+        _ => NoAnswer::Unreachable(error.to_string()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{EmbeddedRegistry, Refusals, unreadable};
-use crate::registry::{Caller, LookupFailure, RegistryFinding, Silent};
+use crate::registry::{Caller, LookupFailure, NoAnswer, RegistryFinding};
 use base::trace::Trace;
 use certificate::Id;
 use certificate::search::limits::SEARCH_VALUES_MAX;
@@ -108,11 +108,11 @@ impl EmbeddedRegistry {
     }
 
     /// Those of them who fit, in the order asked for.
-    fn lines(&self, search: &RegistrySearch, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, Silent> {
+    fn lines(&self, search: &RegistrySearch, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, NoAnswer> {
         ids.sort_unstable();
         ids.dedup();
         let lines = ids.into_iter().map(|id| self.engine.patients().line(id).map_err(unreadable));
-        let lines = lines.filter_map(Result::transpose).collect::<Result<Vec<_>, Silent>>()?;
+        let lines = lines.filter_map(Result::transpose).collect::<Result<Vec<_>, NoAnswer>>()?;
         Ok(search.chosen(lines))
     }
 
@@ -122,7 +122,8 @@ impl EmbeddedRegistry {
         search: &Arc<RegistrySearch>,
         caller: &Caller,
     ) -> Result<Vec<PatientLine>, LookupFailure> {
-        let turn = self.turns.clone().acquire_owned().await.map_err(|error| Silent::Unreachable(error.to_string()))?;
+        let turn =
+            self.turns.clone().acquire_owned().await.map_err(|error| NoAnswer::Unreachable(error.to_string()))?;
         let (engine, search) = (self.engine.clone(), search.clone());
         let found = tokio::task::spawn_blocking(Trace::carried(move || {
             // The turn ends with the work, which goes on when its client has gone.
@@ -134,7 +135,7 @@ impl EmbeddedRegistry {
             };
             found.map(|found| found.map(|lines| search.chosen(lines)))
         }));
-        let found = found.await.map_err(|error| Silent::Unreachable(error.to_string()))?.map_err(unreadable)?;
+        let found = found.await.map_err(|error| NoAnswer::Unreachable(error.to_string()))?.map_err(unreadable)?;
         Ok(found.ok_or_else(|| self.refusals(caller).one("MPI-027", &[]))?)
     }
 }

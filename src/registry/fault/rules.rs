@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::StagedFault;
+use super::InjectedFault;
 use crate::config::FaultRule;
 
 /// Every rule, in the order of the settings. Calls at the same time may ask it; what a rule counts is counted once.
@@ -12,7 +12,7 @@ pub struct FaultRules(Vec<ActiveFaultRule>);
 #[derive(Debug)]
 struct ActiveFaultRule {
     pattern: IdentifierPattern,
-    fault: StagedFault,
+    fault: InjectedFault,
     /// 0 to 1.
     probability: f64,
     seed: u64,
@@ -55,7 +55,7 @@ impl FaultRules {
     /// `system|value` or a bare value.
     ///
     /// The first rule that fits strikes; one that is used up, or that chance passes over, leaves the call to the next.
-    pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<StagedFault> {
+    pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<InjectedFault> {
         self.0.iter().find(|rule| rule.fits(path, identifiers) && rule.strikes()).map(|rule| rule.fault.clone())
     }
 }
@@ -69,7 +69,7 @@ impl ActiveFaultRule {
         };
         Ok(ActiveFaultRule {
             pattern,
-            fault: StagedFault::parse(&rule.fault)?,
+            fault: InjectedFault::parse(&rule.fault)?,
             probability: rule.probability,
             seed: rule.seed,
             fitted: AtomicU64::new(0),
@@ -132,7 +132,7 @@ fn chance(seed: u64, at: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::fault::Effect;
+    use crate::registry::fault::FaultEffect;
 
     fn rule(identifier: Option<&str>, path: Option<&str>, fault: &str) -> FaultRule {
         FaultRule {
@@ -145,9 +145,9 @@ mod tests {
         }
     }
 
-    fn code(fault: Option<StagedFault>) -> Option<String> {
+    fn code(fault: Option<InjectedFault>) -> Option<String> {
         match fault?.effect {
-            Some(Effect::Chain(entries)) => entries.last().map(|entry| entry.code.clone()),
+            Some(FaultEffect::Chain(entries)) => entries.last().map(|entry| entry.code.clone()),
             other => Some(format!("{other:?}")),
         }
     }

@@ -4,8 +4,8 @@ use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 
 use super::chain;
-use super::links::Move;
-use crate::registry::{Ask, LookupFailure, RegistryFinding, Silent};
+use super::links::BaseRewrite;
+use crate::registry::{LookupFailure, NoAnswer, RegistryFinding, RegistryRequest};
 use fhir::date_time::parse_http_date;
 use fhir::json::{self, Json};
 use fhir::limits::ID_CHARACTERS_MAX;
@@ -40,17 +40,21 @@ impl RegistryResponse {
     ///
     /// # Errors
     /// [`LookupFailure::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500). [`LookupFailure::NotFound`] when a
-    /// plain 404 tells that there is no such patient or version, or that a search finds nobody. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
-    pub(super) fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<PatientMatches, LookupFailure> {
+    /// plain 404 tells that there is no such patient or version, or that a search finds nobody. [`NoAnswer::Unreadable`] for everything else that is no Patient or Bundle as asked for.
+    pub(super) fn judge(
+        &self,
+        request: &RegistryRequest,
+        links: Option<&BaseRewrite>,
+    ) -> Result<PatientMatches, LookupFailure> {
         match self.status {
-            200 => self.success(ask, links),
-            400..=599 => Err(self.refusal(ask)),
+            200 => self.success(request, links),
+            400..=599 => Err(self.refusal(request)),
             300..=399 => Err(unreadable(format!("it leads elsewhere with status {}", self.status))),
             other => Err(unreadable(format!("its status is {other}"))),
         }
     }
 
-    fn success(&self, ask: &Ask, links: Option<&Move>) -> Result<PatientMatches, LookupFailure> {
+    fn success(&self, request: &RegistryRequest, links: Option<&BaseRewrite>) -> Result<PatientMatches, LookupFailure> {
         let body = self.body.as_deref().ok_or_else(|| unreadable("its type is not JSON"))?;
         let read = json::parse_with_problems(body).map_err(|_| unreadable("it is not JSON"))?;
         if let Some(chain) = chain::read(&read.value, 500) {
@@ -64,11 +68,11 @@ impl RegistryResponse {
             return Err(unreadable("its JSON holds what FHIR forbids"));
         }
         let mut resource = read.value;
-        let patients = match ask {
-            Ask::Read(id) => patient(&resource, id, None),
-            Ask::Vread(id, version) => patient(&resource, id, Some(version)),
-            Ask::Search(_) => bundle(&resource, "searchset"),
-            Ask::History(..) => bundle(&resource, "history"),
+        let patients = match request {
+            RegistryRequest::Read(id) => patient(&resource, id, None),
+            RegistryRequest::Vread(id, version) => patient(&resource, id, Some(version)),
+            RegistryRequest::Search(_) => bundle(&resource, "searchset"),
+            RegistryRequest::History(..) => bundle(&resource, "history"),
         }
         .map_err(unreadable)?;
         if let Some(links) = links {
@@ -85,7 +89,7 @@ impl RegistryResponse {
         Ok(PatientMatches { told, patients })
     }
 
-    fn refusal(&self, ask: &Ask) -> LookupFailure {
+    fn refusal(&self, request: &RegistryRequest) -> LookupFailure {
         // An OperationOutcome may hold what FHIR forbids; as much of it is told on as can be read.
         let read = self.body.as_deref().and_then(|body| json::parse_with_problems(body).ok());
         let resource = read.as_ref().map(|read| &read.value);
@@ -93,7 +97,7 @@ impl RegistryResponse {
             return LookupFailure::Refused(chain);
         }
         let is_patient = resource.and_then(|resource| resource.text("resourceType")) == Some("Patient");
-        if self.status == 404 && !matches!(ask, Ask::History(..)) && !is_patient {
+        if self.status == 404 && !matches!(request, RegistryRequest::History(..)) && !is_patient {
             return LookupFailure::NotFound;
         }
         unreadable(format!("its status is {}, without an OperationOutcome", self.status))
@@ -101,7 +105,7 @@ impl RegistryResponse {
 }
 
 fn unreadable(why: impl Into<String>) -> LookupFailure {
-    LookupFailure::Silent(Silent::Unreadable(why.into()))
+    LookupFailure::NoAnswer(NoAnswer::Unreadable(why.into()))
 }
 
 /// One Patient with the id asked for.
@@ -134,7 +138,7 @@ fn bundle(resource: &Json, kind: &str) -> Result<usize, &'static str> {
             return Err("an entry of its Bundle is no object");
         }
         match entry.get("resource").map(|resource| resource.text("resourceType")) {
-            // A history tells of a deletion by its request alone.
+            // A history reports a deletion by its request alone.
             None => {}
             Some(Some("Patient")) => patients += 1,
             // Warnings of a search, and what was included.
@@ -159,24 +163,25 @@ mod tests {
     const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"}}"#;
     const REFUSAL: &str = r#"{"resourceType":"OperationOutcome","issue":[{"code":"invalid","details":{"text":"No"}}]}"#;
 
-    fn judge(ask: &Ask, status: u16, body: &str) -> Result<PatientMatches, LookupFailure> {
-        RegistryResponse { status, headers: HeaderMap::new(), body: Some(body.as_bytes().to_vec()) }.judge(ask, None)
+    fn judge(request: &RegistryRequest, status: u16, body: &str) -> Result<PatientMatches, LookupFailure> {
+        RegistryResponse { status, headers: HeaderMap::new(), body: Some(body.as_bytes().to_vec()) }
+            .judge(request, None)
     }
 
-    fn read() -> Ask {
-        Ask::Read("200".to_owned())
+    fn read() -> RegistryRequest {
+        RegistryRequest::Read("200".to_owned())
     }
 
-    fn vread() -> Ask {
-        Ask::Vread("200".to_owned(), "3".to_owned())
+    fn vread() -> RegistryRequest {
+        RegistryRequest::Vread("200".to_owned(), "3".to_owned())
     }
 
-    fn search() -> Ask {
-        Ask::Search(Vec::new())
+    fn search() -> RegistryRequest {
+        RegistryRequest::Search(Vec::new())
     }
 
     fn is_unreadable(told: Result<PatientMatches, LookupFailure>) -> bool {
-        matches!(told, Err(LookupFailure::Silent(Silent::Unreadable(_))))
+        matches!(told, Err(LookupFailure::NoAnswer(NoAnswer::Unreadable(_))))
     }
 
     #[test]
@@ -213,8 +218,8 @@ mod tests {
         assert_eq!((String::from_utf8(told.told.body).unwrap().as_str(), told.patients), (PATIENT, 1));
         assert!(judge(&vread(), 200, PATIENT).is_ok());
         assert!(judge(&vread(), 200, r#"{"resourceType":"Patient","id":"200"}"#).is_ok());
-        assert!(is_unreadable(judge(&Ask::Vread("200".to_owned(), "4".to_owned()), 200, PATIENT)));
-        assert!(is_unreadable(judge(&Ask::Read("201".to_owned()), 200, PATIENT)));
+        assert!(is_unreadable(judge(&RegistryRequest::Vread("200".to_owned(), "4".to_owned()), 200, PATIENT)));
+        assert!(is_unreadable(judge(&RegistryRequest::Read("201".to_owned()), 200, PATIENT)));
         for other in [
             r#"{"resourceType":"Person","id":"200"}"#,
             r#"{"resourceType":"Patient"}"#,
@@ -237,8 +242,8 @@ mod tests {
     #[test]
     fn a_bundle_must_be_of_its_kind_and_hold_patients() {
         let bundle = |kind: &str, rest: &str| format!(r#"{{"resourceType":"Bundle","type":"{kind}"{rest}}}"#);
-        let patients = |ask: &Ask, body: &str| judge(ask, 200, body).map(|found| found.patients);
-        let history = Ask::History("200".to_owned(), Vec::new());
+        let patients = |request: &RegistryRequest, body: &str| judge(request, 200, body).map(|found| found.patients);
+        let history = RegistryRequest::History("200".to_owned(), Vec::new());
         let entries = format!(
             r#","total":7,"entry":[{{"resource":{PATIENT}}},{{"resource":{REFUSAL}}},{{"request":{{"method":"DELETE"}}}}]"#
         );
@@ -276,14 +281,14 @@ mod tests {
 
     #[test]
     fn a_plain_404_tells_that_there_is_no_such_patient() {
-        for ask in [read(), vread(), search()] {
+        for request in [read(), vread(), search()] {
             for body in ["", "<html>", "{}", r#"{"error":"not found"}"#] {
-                assert_eq!(judge(&ask, 404, body), Err(LookupFailure::NotFound), "{body}");
+                assert_eq!(judge(&request, 404, body), Err(LookupFailure::NotFound), "{body}");
             }
-            assert!(is_unreadable(judge(&ask, 404, PATIENT)), "a Patient cannot be missing");
-            assert!(is_unreadable(judge(&ask, 410, "")));
+            assert!(is_unreadable(judge(&request, 404, PATIENT)), "a Patient cannot be missing");
+            assert!(is_unreadable(judge(&request, 410, "")));
         }
-        assert!(is_unreadable(judge(&Ask::History("200".to_owned(), Vec::new()), 404, "")));
+        assert!(is_unreadable(judge(&RegistryRequest::History("200".to_owned(), Vec::new()), 404, "")));
         let no_json = RegistryResponse { status: 404, headers: HeaderMap::new(), body: None };
         assert_eq!(no_json.judge(&read(), None), Err(LookupFailure::NotFound));
     }

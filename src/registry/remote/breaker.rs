@@ -22,9 +22,10 @@ enum CircuitState {
     HalfOpen,
 }
 
-/// A request that may go. Dropped without a word it counts for nothing, so that a caller who goes away leaves the probe to the next.
+/// Permission to send one request. Dropped without a recorded result it counts for nothing, so that a caller who goes away
+/// leaves the probe to the next.
 #[derive(Debug)]
-pub(super) struct Pass<'a> {
+pub(super) struct BreakerPermit<'a> {
     breaker: &'a Breaker,
     /// Of a probe: when it was let through.
     probe: Option<Instant>,
@@ -42,7 +43,7 @@ impl Breaker {
         Breaker { failures_max, rest, state: Mutex::new(CircuitState::Closed { failures: 0 }) }
     }
 
-    /// Whether a request would be refused now. It may wait for its turn otherwise, and then ask to be [let through](Self::pass).
+    /// Whether a request would be refused now. It may wait for its turn otherwise, and then ask for [a permit](Self::permit).
     pub(super) fn refuses(&self, now: Instant) -> bool {
         match *self.state() {
             CircuitState::Closed { .. } => false,
@@ -61,7 +62,7 @@ impl Breaker {
     }
 
     /// Lets a request through; nothing while the registry is left alone. The first one after that is the probe.
-    pub(super) fn pass(&self, now: Instant) -> Option<Pass<'_>> {
+    pub(super) fn permit(&self, now: Instant) -> Option<BreakerPermit<'_>> {
         let mut state = self.state();
         let probe = match *state {
             CircuitState::Closed { .. } => None,
@@ -71,7 +72,7 @@ impl Breaker {
             }
             CircuitState::Open { .. } | CircuitState::HalfOpen => return None,
         };
-        Some(Pass { breaker: self, probe })
+        Some(BreakerPermit { breaker: self, probe })
     }
 
     fn state(&self) -> MutexGuard<'_, CircuitState> {
@@ -80,10 +81,10 @@ impl Breaker {
     }
 }
 
-impl Pass<'_> {
-    /// Tells what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
+impl BreakerPermit<'_> {
+    /// Records what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
     /// any more; only the probe does.
-    pub(super) fn tell(mut self, is_alive: bool, now: Instant) -> Option<BreakerChange> {
+    pub(super) fn record(mut self, is_alive: bool, now: Instant) -> Option<BreakerChange> {
         let is_probe = self.probe.take().is_some();
         let mut state = self.breaker.state();
         let open = CircuitState::Open { until: now + self.breaker.rest };
@@ -104,7 +105,7 @@ impl Pass<'_> {
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for BreakerPermit<'_> {
     fn drop(&mut self) {
         if let Some(until) = self.probe {
             // Its rest is over already, so the next request is the probe.
@@ -122,7 +123,7 @@ mod tests {
     /// A breaker that three failures opened, and the moment of the last.
     fn open() -> (Breaker, Instant) {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
-        let told: Vec<_> = (0..3).map(|_| breaker.pass(now).unwrap().tell(false, now)).collect();
+        let told: Vec<_> = (0..3).map(|_| breaker.permit(now).unwrap().record(false, now)).collect();
         assert_eq!(told, [None, None, Some(BreakerChange::Opened)]);
         (breaker, now)
     }
@@ -131,56 +132,56 @@ mod tests {
     fn failures_in_a_row_open_it_and_a_success_between_starts_the_row_anew() {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
         for is_alive in [false, false, true, false, false] {
-            assert_eq!(breaker.pass(now).unwrap().tell(is_alive, now), None);
+            assert_eq!(breaker.permit(now).unwrap().record(is_alive, now), None);
         }
         assert!(!breaker.refuses(now));
-        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(BreakerChange::Opened));
-        assert!(breaker.refuses(now) && breaker.pass(now).is_none());
+        assert_eq!(breaker.permit(now).unwrap().record(false, now), Some(BreakerChange::Opened));
+        assert!(breaker.refuses(now) && breaker.permit(now).is_none());
     }
 
     #[test]
     fn after_its_rest_exactly_one_request_goes() {
         let (breaker, start) = open();
-        assert!(breaker.pass(start + REST - Duration::from_nanos(1)).is_none());
+        assert!(breaker.permit(start + REST - Duration::from_nanos(1)).is_none());
         assert_eq!(breaker.condition(start), BreakerState::Open);
         let now = start + REST;
         assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
-        let probe = breaker.pass(now).unwrap();
-        assert!(breaker.refuses(now) && breaker.pass(now).is_none());
+        let probe = breaker.permit(now).unwrap();
+        assert!(breaker.refuses(now) && breaker.permit(now).is_none());
         assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
-        assert_eq!(probe.tell(true, now), Some(BreakerChange::Closed));
+        assert_eq!(probe.record(true, now), Some(BreakerChange::Closed));
         assert_eq!(breaker.condition(now), BreakerState::Closed);
-        assert!(breaker.pass(now).is_some());
+        assert!(breaker.permit(now).is_some());
     }
 
     #[test]
     fn a_probe_that_fails_opens_it_for_another_rest() {
         let (breaker, start) = open();
         let now = start + REST;
-        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(BreakerChange::Opened));
-        assert!(breaker.pass(now + REST - Duration::from_nanos(1)).is_none());
-        assert!(breaker.pass(now + REST).is_some());
+        assert_eq!(breaker.permit(now).unwrap().record(false, now), Some(BreakerChange::Opened));
+        assert!(breaker.permit(now + REST - Duration::from_nanos(1)).is_none());
+        assert!(breaker.permit(now + REST).is_some());
     }
 
     #[test]
     fn a_probe_that_is_given_up_leaves_its_place_to_the_next() {
         let (breaker, start) = open();
-        drop(breaker.pass(start + REST).unwrap());
-        assert!(breaker.pass(start + REST).is_some());
+        drop(breaker.permit(start + REST).unwrap());
+        assert!(breaker.permit(start + REST).is_some());
         let (breaker, now) = (Breaker::new(1, REST), Instant::now());
-        drop(breaker.pass(now).unwrap());
+        drop(breaker.permit(now).unwrap());
         assert!(!breaker.refuses(now), "what goes in a closed one and is given up is no failure");
     }
 
     #[test]
     fn what_went_before_it_opened_changes_nothing_any_more() {
         let (breaker, now) = (Breaker::new(1, REST), Instant::now());
-        let (late, later) = (breaker.pass(now).unwrap(), breaker.pass(now).unwrap());
-        breaker.pass(now).unwrap().tell(false, now);
-        assert_eq!(late.tell(true, now), None);
+        let (late, later) = (breaker.permit(now).unwrap(), breaker.permit(now).unwrap());
+        breaker.permit(now).unwrap().record(false, now);
+        assert_eq!(late.record(true, now), None);
         assert!(breaker.refuses(now));
-        let probe = breaker.pass(now + REST).unwrap();
-        assert_eq!(later.tell(false, now + REST), None);
-        assert_eq!(probe.tell(true, now + REST), Some(BreakerChange::Closed));
+        let probe = breaker.permit(now + REST).unwrap();
+        assert_eq!(later.record(false, now + REST), None);
+        assert_eq!(probe.record(true, now + REST), Some(BreakerChange::Closed));
     }
 }

@@ -8,7 +8,7 @@ use quick_cache::sync::{Cache as Entries, DefaultLifecycle, PlaceholderGuard};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::config::limits::REGISTRY_CACHE_BYTES_MAX;
-use crate::registry::{RegistryFinding, RememberedAnswers, Silent};
+use crate::registry::{NoAnswer, RegistryFinding, RememberedAnswers};
 
 /// Answers of the registry that are remembered at once.
 const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
@@ -26,16 +26,16 @@ pub(super) struct Cache {
     missed: AtomicU64,
 }
 
-/// What a question brought for those who waited for it.
+/// The answer to a look-up, for those who waited for it.
 #[derive(Clone, Debug)]
-pub(super) enum Landed {
-    Told(Arc<RegistryFinding>),
-    Silent(Silent),
+pub(super) enum SharedAnswer {
+    Found(Arc<RegistryFinding>),
+    NoAnswer(NoAnswer),
     /// Nothing for others: a refusal is in the words and for the headers of the one who asked.
     Alone,
 }
 
-/// The turn to ask. Dropped without landing, one of those who wait takes it.
+/// The turn to ask. Dropped before it shared an answer, one of those who wait takes it.
 pub(super) struct LookupPermit<'a> {
     cache: &'a Cache,
     key: Arc<str>,
@@ -51,7 +51,7 @@ pub(super) struct LookupPermit<'a> {
 
 #[derive(Clone, Debug)]
 struct CacheEntry {
-    landed: Landed,
+    shared: SharedAnswer,
     until: Instant,
 }
 
@@ -61,7 +61,7 @@ struct EntryWeight;
 
 impl Weighter<Arc<str>, CacheEntry> for EntryWeight {
     fn weight(&self, key: &Arc<str>, value: &CacheEntry) -> u64 {
-        let body = if let Landed::Told(told) = &value.landed { told.body.capacity() } else { 0 };
+        let body = if let SharedAnswer::Found(told) = &value.shared { told.body.capacity() } else { 0 };
         let bytes = key.len() + body + ENTRY_BYTES;
         (bytes as u64).max(REGISTRY_CACHE_BYTES_MAX.div_ceil(REGISTRY_CACHE_ENTRIES_MAX))
     }
@@ -87,7 +87,7 @@ impl Cache {
     /// What was told, while it may be told again.
     pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<RegistryFinding>> {
         let found = self.entries.get(key);
-        if let Some(CacheEntry { landed: Landed::Told(told), until }) = &found
+        if let Some(CacheEntry { shared: SharedAnswer::Found(told), until }) = &found
             && now < *until
         {
             self.found.fetch_add(1, Ordering::Relaxed);
@@ -107,20 +107,20 @@ impl Cache {
     }
 
     /// Waits for what somebody else asks; where nobody does, the turn to ask comes back.
-    pub(super) async fn join(&self, key: &Arc<str>) -> Result<Landed, LookupPermit<'_>> {
+    pub(super) async fn join(&self, key: &Arc<str>) -> Result<SharedAnswer, LookupPermit<'_>> {
         let joined = self.entries.get_value_or_guard_async(key).await;
-        joined.map(|entry| entry.landed).map_err(|guard| LookupPermit { cache: self, key: key.clone(), guard })
+        joined.map(|entry| entry.shared).map_err(|guard| LookupPermit { cache: self, key: key.clone(), guard })
     }
 }
 
 impl LookupPermit<'_> {
     /// Tells those who wait. An answer is remembered from `now` on; anything else is for them alone.
-    pub(super) fn land(self, landed: Landed, now: Instant) {
+    pub(super) fn share(self, shared: SharedAnswer, now: Instant) {
         let LookupPermit { cache, key, guard } = self;
-        let is_remembered = matches!(landed, Landed::Told(_));
+        let is_remembered = matches!(shared, SharedAnswer::Found(_));
         let until = if is_remembered { now + cache.time } else { now };
         // It is taken in unless the entry was removed meanwhile, which nobody does.
-        let _ = guard.insert(CacheEntry { landed, until });
+        let _ = guard.insert(CacheEntry { shared, until });
         if !is_remembered {
             cache.entries.remove(&key);
         }
@@ -138,7 +138,7 @@ mod tests {
     /// Somebody asks and is told.
     async fn insert(cache: &Cache, key: &str, told: Arc<RegistryFinding>, now: Instant) {
         let Err(turn) = cache.join(&key.into()).await else { panic!("nobody has asked for {key}") };
-        turn.land(Landed::Told(told), now);
+        turn.share(SharedAnswer::Found(told), now);
     }
 
     #[tokio::test]
@@ -170,16 +170,20 @@ mod tests {
     #[tokio::test]
     async fn one_asks_and_the_others_hear_what_it_brought() {
         let (cache, now, key) = (Cache::new(Duration::from_secs(30)), Instant::now(), Arc::from("a"));
-        for landed in [Landed::Silent(Silent::Unreadable("x".to_owned())), Landed::Alone, Landed::Told(told(1))] {
-            let is_told = matches!(landed, Landed::Told(_));
+        for shared in [
+            SharedAnswer::NoAnswer(NoAnswer::Unreadable("x".to_owned())),
+            SharedAnswer::Alone,
+            SharedAnswer::Found(told(1)),
+        ] {
+            let is_told = matches!(shared, SharedAnswer::Found(_));
             let Err(turn) = cache.join(&key).await else { panic!("nobody asks yet") };
             assert!(cache.join(&"b".into()).await.is_err(), "another question is another turn");
             let (one, other) = (cache.join(&key), cache.join(&key));
-            let land = async { turn.land(landed.clone(), now) };
-            let (one, other, ()) = tokio::join!(one, other, land);
+            let share = async { turn.share(shared.clone(), now) };
+            let (one, other, ()) = tokio::join!(one, other, share);
             for heard in [one, other] {
                 let Ok(heard) = heard else { panic!("somebody asked") };
-                assert_eq!(std::mem::discriminant(&heard), std::mem::discriminant(&landed));
+                assert_eq!(std::mem::discriminant(&heard), std::mem::discriminant(&shared));
             }
             // A failure is for those who waited, and for nobody who comes later.
             assert_eq!(cache.get(&key, now).is_some(), is_told);

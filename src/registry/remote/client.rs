@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::answer::RegistryResponse;
 use crate::config::limits::{REGISTRY_ANSWER_BYTES_MAX, REGISTRY_LARGE_ANSWERS};
-use crate::registry::Silent;
+use crate::registry::NoAnswer;
 
 /// Seconds that an idle connection to the registry is kept. Servers mostly close theirs after a minute.
 const REGISTRY_IDLE_S: u64 = 30;
@@ -36,7 +36,7 @@ const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct RegistryClient {
     pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
-    proven: Proven,
+    proven: ProvenConnections,
     large: Arc<Semaphore>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct ReceivedResponse {
 /// Why nothing did.
 #[derive(Debug)]
 pub(super) struct TransportFailure {
-    pub why: Silent,
+    pub why: NoAnswer,
     /// Whether it may help to ask again: no connection, or one that broke.
     pub is_passing: bool,
 }
@@ -73,7 +73,7 @@ impl RegistryClient {
             .http1_max_buf_size(REGISTRY_HEAD_BYTES_MAX)
             .build(connector);
         let large = Arc::new(Semaphore::new(REGISTRY_LARGE_ANSWERS));
-        RegistryClient { pool, proven: Proven::new(connections), large }
+        RegistryClient { pool, proven: ProvenConnections::new(connections), large }
     }
 
     /// Sends a GET and reads the answer as far as it is JSON.
@@ -140,14 +140,14 @@ impl RegistryClient {
 
 /// Connections that an answer came over, the newest last, by their address on this side.
 #[derive(Debug)]
-struct Proven {
+struct ProvenConnections {
     addresses: Mutex<VecDeque<SocketAddr>>,
     addresses_max: usize,
 }
 
-impl Proven {
-    fn new(connections: usize) -> Proven {
-        Proven { addresses: Mutex::default(), addresses_max: 2 * connections }
+impl ProvenConnections {
+    fn new(connections: usize) -> ProvenConnections {
+        ProvenConnections { addresses: Mutex::default(), addresses_max: 2 * connections }
     }
 
     fn add(&self, extensions: &Extensions) {
@@ -190,7 +190,7 @@ fn lost(error: &Error) -> TransportFailure {
     if !error.is_connect() && http.is_some_and(|error| error.is_parse() || error.is_parse_too_large()) {
         return unreadable("it is not HTTP");
     }
-    TransportFailure { why: Silent::Unreachable(words(error)), is_passing: true }
+    TransportFailure { why: NoAnswer::Unreachable(words(error)), is_passing: true }
 }
 
 /// What the answer was read from broke, or its frame did.
@@ -198,15 +198,15 @@ fn broken(error: &hyper::Error) -> TransportFailure {
     if error.is_parse() {
         return unreadable("it is not HTTP");
     }
-    TransportFailure { why: Silent::Unreachable(words(error)), is_passing: true }
+    TransportFailure { why: NoAnswer::Unreachable(words(error)), is_passing: true }
 }
 
 fn unreadable(why: impl Into<String>) -> TransportFailure {
-    TransportFailure { why: Silent::Unreadable(why.into()), is_passing: false }
+    TransportFailure { why: NoAnswer::Unreadable(why.into()), is_passing: false }
 }
 
 fn late(missing: &str, is_passing: bool) -> TransportFailure {
-    TransportFailure { why: Silent::Timeout(format!("{missing} within its time")), is_passing }
+    TransportFailure { why: NoAnswer::Timeout(format!("{missing} within its time")), is_passing }
 }
 
 /// An error with its causes, which name hosts, ports and certificates at most.

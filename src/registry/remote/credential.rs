@@ -31,12 +31,12 @@ pub(super) struct Credential {
 enum CredentialSource {
     None,
     Text(HeaderValue),
-    File(Rotated),
+    File(RotatedToken),
 }
 
 /// A token that somebody else replaces now and then.
 #[derive(Debug)]
-struct Rotated {
+struct RotatedToken {
     path: PathBuf,
     newest: Mutex<NewestCredential>,
 }
@@ -61,7 +61,7 @@ impl Credential {
             (None, Some(path)) => {
                 let read = read(path).map_err(|problem| format!("registry.remote.token_file: {problem}"));
                 let newest = NewestCredential { header: read?, read: now };
-                CredentialSource::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
+                CredentialSource::File(RotatedToken { path: path.to_owned(), newest: Mutex::new(newest) })
             }
             (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
         };
@@ -115,7 +115,7 @@ impl Credential {
     }
 }
 
-impl Rotated {
+impl RotatedToken {
     /// The newest token, and the result of reading the file where it was read.
     async fn header(&self, now: Instant) -> (HeaderValue, Option<Result<(), String>>) {
         let newest = {

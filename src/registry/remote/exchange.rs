@@ -24,7 +24,7 @@ use super::credential;
 use super::request::encode;
 use crate::config;
 use crate::config::limits::TOKEN_BYTES_MAX;
-use crate::registry::{LookupFailure, Silent};
+use crate::registry::{LookupFailure, NoAnswer};
 
 /// Tokens of callers whose exchanged tokens for the registry are kept.
 const EXCHANGED_TOKENS_MAX: usize = 4096;
@@ -45,11 +45,11 @@ pub(super) struct TokenExchange {
     /// The service's own name and secret there.
     authorization: HeaderValue,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    given: Cache<[u8; 32], Given>,
+    exchanged: Cache<[u8; 32], ExchangedToken>,
 }
 
 #[derive(Clone, Debug)]
-struct Given {
+struct ExchangedToken {
     header: HeaderValue,
     until: Instant,
 }
@@ -97,7 +97,7 @@ impl TokenExchange {
             audience: audience?,
             authorization,
             client: Client::builder(TokioExecutor::new()).build(connector),
-            given: Cache::new(EXCHANGED_TOKENS_MAX),
+            exchanged: Cache::new(EXCHANGED_TOKENS_MAX),
         })
     }
 
@@ -114,17 +114,17 @@ impl TokenExchange {
         // Who has no token at all is let in by the settings, and asks in nobody's name.
         let (_, token) = callers.trim().split_once(' ').ok_or_else(|| refused("the caller's header is no token"))?;
         let key = digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
-        if let Some(given) = self.given.get(&key).filter(|given| given.until > now) {
-            return Ok(given.header);
+        if let Some(exchanged) = self.exchanged.get(&key).filter(|exchanged| exchanged.until > now) {
+            return Ok(exchanged.header);
         }
         let asked = timeout_at(deadline, self.ask(token.trim())).await;
         let answer =
-            asked.map_err(|_| Silent::Timeout("the issuer exchanged no token within the time".to_owned()))??;
+            asked.map_err(|_| NoAnswer::Timeout("the issuer exchanged no token within the time".to_owned()))??;
         let header = credential::header(&answer.access_token)
             .map_err(|_| refused("what the issuer gave for the caller's token is none"))?;
         let life = Duration::from_secs(answer.expires_in).saturating_sub(SPARE);
         if !life.is_zero() {
-            self.given.insert(key, Given { header: header.clone(), until: now + life.min(LIFE_MAX) });
+            self.exchanged.insert(key, ExchangedToken { header: header.clone(), until: now + life.min(LIFE_MAX) });
         }
         Ok(header)
     }
@@ -150,14 +150,14 @@ impl TokenExchange {
             .body(Full::from(form))
             .expect("its parts are right by themselves");
         let unreachable =
-            |error: &dyn std::error::Error| Silent::Unreachable(format!("the issuer cannot be reached: {error}"));
+            |error: &dyn std::error::Error| NoAnswer::Unreachable(format!("the issuer cannot be reached: {error}"));
         let response = self.client.request(request).await.map_err(|error| unreachable(&error))?;
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| unreachable(&*error))?.to_bytes();
         match status {
             200 => serde_json::from_slice(&body).map_err(|_| refused("the issuer's answer is no exchanged token")),
-            500.. => Err(Silent::Unreachable(format!("the issuer exchanges no token: status {status}")).into()),
+            500.. => Err(NoAnswer::Unreachable(format!("the issuer exchanges no token: status {status}")).into()),
             _ => Err(refused(&format!("the issuer exchanges no token: status {status}"))),
         }
     }
@@ -167,5 +167,5 @@ impl TokenExchange {
 const LIFE_MAX: Duration = Duration::from_secs(3600);
 
 fn refused(why: &str) -> LookupFailure {
-    Silent::Credential(why.to_owned()).into()
+    NoAnswer::Credential(why.to_owned()).into()
 }

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use fhir::json::Json;
 
-/// What stands under the first base address is to stand under the second. Both without a slash at the end.
+/// Replaces one base address by another. Both without a slash at the end.
 #[derive(Clone, Debug)]
-pub(super) struct Move<'a> {
+pub(super) struct BaseRewrite<'a> {
     pub from: &'a str,
     pub to: &'a str,
 }
 
-impl Move<'_> {
-    /// Moves every `link.url` and `entry.fullUrl` of a Bundle; relative ones become absolute. Those of other servers stay.
+impl BaseRewrite<'_> {
+    /// Rewrites every `link.url` and `entry.fullUrl` of a Bundle; relative ones become absolute. Those of other servers stay.
     pub(super) fn bundle(&self, bundle: &mut Json) {
         self.members(bundle, "link", "url");
         self.members(bundle, "entry", "fullUrl");
@@ -54,7 +54,7 @@ mod tests {
             "entry":[{"fullUrl":"https://r.ee/fhir/Patient/1","resource":{"link":[{"url":"https://r.ee/fhir/Patient/2"}]}},
             {"fullUrl":"Patient/1"},{"fullUrl":"https://other.ee/fhir/Patient/3"}]}"#;
         let mut bundle = json::parse(text.as_bytes()).unwrap();
-        Move { from: "https://r.ee/fhir", to: "https://h.ee/f" }.bundle(&mut bundle);
+        BaseRewrite { from: "https://r.ee/fhir", to: "https://h.ee/f" }.bundle(&mut bundle);
         let expected = r#"{"link":[{"relation":"self","url":"https://h.ee/f?identifier=a%7Cb"},{"url":"https://h.ee/f/Patient?_page=2"},
             {"url":"https://r.ee/fhirs"},{"url":1},2,{"url":"https://h.ee/f/Patient?_page=2"}],
             "entry":[{"fullUrl":"https://h.ee/f/Patient/1","resource":{"link":[{"url":"https://r.ee/fhir/Patient/2"}]}},
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(bundle, json::parse(expected.as_bytes()).unwrap());
         for text in [r#"{"link":1,"entry":"x"}"#, "[1]", "1"] {
             let mut other = json::parse(text.as_bytes()).unwrap();
-            Move { from: "a", to: "b" }.bundle(&mut other);
+            BaseRewrite { from: "a", to: "b" }.bundle(&mut other);
             assert_eq!(String::from_utf8(other.to_vec()).unwrap(), text);
         }
     }

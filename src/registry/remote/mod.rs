@@ -2,7 +2,7 @@
 //!
 //! A question passes, in this order: what is remembered (for questions of the service's own), a question of another caller that is the
 //! same, the breaker, a place among the connections, and up to three requests. Whatever comes back is judged in `answer`; what
-//! cannot be read as FHIR is [`Silent::Unreadable`].
+//! cannot be read as FHIR is [`NoAnswer::Unreadable`].
 
 mod answer;
 mod breaker;
@@ -25,17 +25,17 @@ use hyper::{HeaderMap, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::{Ask, Caller, LookupFailure, LookupPurpose, RegistryFinding, RegistryHealth, Silent};
+use super::{Caller, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryHealth, RegistryRequest};
 use crate::config::{self, CallersToken};
 use crate::tls;
 use answer::PatientMatches;
 use base::log::event;
 use breaker::{Breaker, BreakerChange};
-use cache::{Cache, Landed};
+use cache::{Cache, SharedAnswer};
 use client::{ReceivedResponse, RegistryClient, TransportFailure};
 use credential::Credential;
 use exchange::TokenExchange;
-use links::Move;
+use links::BaseRewrite;
 
 /// The registry, as the service reaches it.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct RemoteRegistry {
     deadline: Duration,
     tries: u32,
     credential: Credential,
-    callers: Callers,
+    callers: CallerCredential,
     client: RegistryClient,
     connections: Semaphore,
     breaker: Breaker,
@@ -58,7 +58,7 @@ pub struct RemoteRegistry {
 
 /// What a question in a caller's name brings along. Decision 248.
 #[derive(Debug)]
-enum Callers {
+enum CallerCredential {
     Nothing,
     Own,
     Exchanged(Box<TokenExchange>),
@@ -89,12 +89,12 @@ impl RemoteRegistry {
             deadline: Duration::from_millis(settings.deadline_ms),
             tries: settings.tries.max(1),
             callers: match settings.callers_token {
-                CallersToken::Drop => Callers::Nothing,
-                CallersToken::Forward => Callers::Own,
+                CallersToken::Drop => CallerCredential::Nothing,
+                CallersToken::Forward => CallerCredential::Own,
                 CallersToken::Exchange => {
                     let tls = tls::settings(settings.exchange.ca_file.as_deref())
                         .map_err(|problem| format!("registry.remote.exchange.ca_file: {problem}"))?;
-                    Callers::Exchanged(Box::new(TokenExchange::new(&settings.exchange, tls)?))
+                    CallerCredential::Exchanged(Box::new(TokenExchange::new(&settings.exchange, tls)?))
                 }
             },
             credential: Credential::new(token, settings.token_file.as_deref(), now)?,
@@ -113,33 +113,33 @@ impl RemoteRegistry {
     /// version. What a caller asks for is always asked for anew, since the registry judges by the caller's rights.
     ///
     /// # Errors
-    /// As [`LookupFailure`] says. An id that is none of FHIR's, and a query too long for an address, is [`Silent::Unreadable`] without a
+    /// As [`LookupFailure`] says. An id that is none of FHIR's, and a query too long for an address, is [`NoAnswer::Unreadable`] without a
     /// request.
-    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
+    pub async fn ask(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         let deadline = tokio::time::Instant::now() + self.deadline;
-        let target = request::target(ask);
+        let target = request::target(request);
         let target: Arc<str> =
             target.ok_or_else(|| unreadable("an id that FHIR does not allow was not asked for"))?.into();
-        let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(ask, caller)) else {
-            return Ok(self.fetch(ask, caller, &target, deadline).await?.told);
+        let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(request, caller)) else {
+            return Ok(self.fetch(request, caller, &target, deadline).await?.told);
         };
         if let Some(told) = cache.get(&target, (self.clock)()) {
             return Ok(RegistryFinding::clone(&told));
         }
         match timeout_at(deadline, cache.join(&target)).await.map_err(|_| late())? {
-            Ok(Landed::Told(told)) => Ok(RegistryFinding::clone(&told)),
-            Ok(Landed::Silent(silent)) => Err(LookupFailure::Silent(silent)),
-            Ok(Landed::Alone) => Ok(self.fetch(ask, caller, &target, deadline).await?.told),
+            Ok(SharedAnswer::Found(told)) => Ok(RegistryFinding::clone(&told)),
+            Ok(SharedAnswer::NoAnswer(no_answer)) => Err(LookupFailure::NoAnswer(no_answer)),
+            Ok(SharedAnswer::Alone) => Ok(self.fetch(request, caller, &target, deadline).await?.told),
             Err(turn) => {
-                let found = self.fetch(ask, caller, &target, deadline).await;
-                let landed = match &found {
-                    Ok(found) if found.patients > 0 => Landed::Told(Arc::new(found.told.clone())),
-                    Err(LookupFailure::Silent(silent)) => Landed::Silent(silent.clone()),
+                let found = self.fetch(request, caller, &target, deadline).await;
+                let shared = match &found {
+                    Ok(found) if found.patients > 0 => SharedAnswer::Found(Arc::new(found.told.clone())),
+                    Err(LookupFailure::NoAnswer(no_answer)) => SharedAnswer::NoAnswer(no_answer.clone()),
                     Ok(_) | Err(LookupFailure::Refused(_) | LookupFailure::NotFound | LookupFailure::Fault(_)) => {
-                        Landed::Alone
+                        SharedAnswer::Alone
                     }
                 };
-                turn.land(landed, (self.clock)());
+                turn.share(shared, (self.clock)());
                 Ok(found?.told)
             }
         }
@@ -162,7 +162,7 @@ impl RemoteRegistry {
     /// Asks until there is an answer, or asking again would not help.
     async fn fetch(
         &self,
-        ask: &Ask,
+        request: &RegistryRequest,
         caller: &Caller,
         target: &str,
         deadline: tokio::time::Instant,
@@ -172,7 +172,7 @@ impl RemoteRegistry {
         // A staged fault comes again however often one asks, and is to be seen as it is.
         let tries = if caller.fault.is_some() { 1 } else { self.tries };
         for tried in 1.. {
-            let (outcome, again) = self.attempt(ask, caller, &uri, deadline).await;
+            let (outcome, again) = self.attempt(request, caller, &uri, deadline).await;
             let Some(wanted) = again.filter(|_| tried < tries) else { return outcome };
             let pause = retry::pause(tried, retry::random()).max(wanted);
             if tokio::time::Instant::now() + pause >= deadline {
@@ -186,7 +186,7 @@ impl RemoteRegistry {
     /// One request. Beside the outcome: whether asking again may help, and how long the registry wants to be left alone before.
     async fn attempt(
         &self,
-        ask: &Ask,
+        request: &RegistryRequest,
         caller: &Caller,
         uri: &Uri,
         deadline: tokio::time::Instant,
@@ -202,20 +202,20 @@ impl RemoteRegistry {
             Err(failed) => return (Err(failed), None),
         };
         let headers = request::headers(caller, authorization);
-        let Some(pass) = self.breaker.pass((self.clock)()) else { return (Err(shut()), None) };
+        let Some(permit) = self.breaker.permit((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
         let (outcome, is_alive, again) = match self.client.get(uri, &headers, until).await {
             Ok(received) => {
                 let status = received.answer.status;
                 let wanted = wanted(&received.answer.headers);
-                let outcome = self.own_credential(caller, status, self.judge(ask, caller, received).await);
-                let is_alive = status < 500 || !matches!(outcome, Err(LookupFailure::Silent(_)));
+                let outcome = self.own_credential(caller, status, self.judge(request, caller, received).await);
+                let is_alive = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
                 (outcome, is_alive, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
             }
             Err(TransportFailure { why, is_passing }) => {
-                let is_alive = matches!(why, Silent::Unreadable(_));
-                (Err(LookupFailure::Silent(why)), is_alive, is_passing.then_some(Duration::ZERO))
+                let is_alive = matches!(why, NoAnswer::Unreadable(_));
+                (Err(LookupFailure::NoAnswer(why)), is_alive, is_passing.then_some(Duration::ZERO))
             }
         };
         // A staged fault says nothing of the registry. Neither does silence in what little time a long wait for a place has left.
@@ -223,10 +223,10 @@ impl RemoteRegistry {
             return (outcome, again);
         }
         self.note(match &outcome {
-            Err(LookupFailure::Silent(silent)) if !is_alive => Some(silent.to_string()),
+            Err(LookupFailure::NoAnswer(no_answer)) if !is_alive => Some(no_answer.to_string()),
             _ => None,
         });
-        match pass.tell(is_alive, (self.clock)()) {
+        match permit.record(is_alive, (self.clock)()) {
             Some(BreakerChange::Opened) => event!(REGISTRY_FAILS),
             Some(BreakerChange::Closed) => event!(REGISTRY_ANSWERS),
             None => {}
@@ -244,9 +244,11 @@ impl RemoteRegistry {
         let callers = caller.authorization.as_deref().filter(|_| caller.purpose == LookupPurpose::Callers);
         match (caller.purpose, callers, &self.callers) {
             (LookupPurpose::Look | LookupPurpose::Write, ..) => Ok(self.credential.header(now).await),
-            (_, None, _) | (_, _, Callers::Nothing) => Ok(None),
-            (_, Some(text), Callers::Own) => Ok(HeaderValue::from_bytes(text.as_bytes()).ok()),
-            (_, Some(text), Callers::Exchanged(exchange)) => exchange.header(text, now, deadline).await.map(Some),
+            (_, None, _) | (_, _, CallerCredential::Nothing) => Ok(None),
+            (_, Some(text), CallerCredential::Own) => Ok(HeaderValue::from_bytes(text.as_bytes()).ok()),
+            (_, Some(text), CallerCredential::Exchanged(exchange)) => {
+                exchange.header(text, now, deadline).await.map(Some)
+            }
         }
     }
 
@@ -268,25 +270,25 @@ impl RemoteRegistry {
         }
         let why = format!("status {status}");
         self.credential.refused(&why);
-        Err(LookupFailure::Silent(Silent::Credential(why)))
+        Err(LookupFailure::NoAnswer(NoAnswer::Credential(why)))
     }
 
     /// A large answer is read on a thread of its own, so that those who serve are not held up.
     async fn judge(
         &self,
-        ask: &Ask,
+        request: &RegistryRequest,
         caller: &Caller,
         received: ReceivedResponse,
     ) -> Result<PatientMatches, LookupFailure> {
         let ReceivedResponse { answer, turn } = received;
         let to = (caller.purpose == LookupPurpose::Callers).then(|| caller.base_url.clone());
         let Some(turn) = turn else {
-            return answer.judge(ask, to.as_deref().map(|to| Move { from: &self.address, to }).as_ref());
+            return answer.judge(request, to.as_deref().map(|to| BaseRewrite { from: &self.address, to }).as_ref());
         };
-        let (ask, from) = (ask.clone(), self.address.clone());
+        let (request, from) = (request.clone(), self.address.clone());
         let judged = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            answer.judge(&ask, to.as_deref().map(|to| Move { from: &from, to }).as_ref())
+            answer.judge(&request, to.as_deref().map(|to| BaseRewrite { from: &from, to }).as_ref())
         });
         judged.await.unwrap_or_else(|error| Err(unreadable(format!("reading it failed: {error}"))))
     }
@@ -311,11 +313,11 @@ fn refuses_credential(status: u16, outcome: &Result<PatientMatches, LookupFailur
 }
 
 /// Whether an answer may be told to others too.
-fn is_remembered(ask: &Ask, caller: &Caller) -> bool {
-    let is_lookup = match ask {
-        Ask::Read(_) | Ask::Vread(..) => true,
-        Ask::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier" || name == "_id"),
-        Ask::History(..) => false,
+fn is_remembered(request: &RegistryRequest, caller: &Caller) -> bool {
+    let is_lookup = match request {
+        RegistryRequest::Read(_) | RegistryRequest::Vread(..) => true,
+        RegistryRequest::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier" || name == "_id"),
+        RegistryRequest::History(..) => false,
     };
     is_lookup && caller.purpose != LookupPurpose::Callers && caller.fault.is_none()
 }
@@ -326,13 +328,13 @@ fn wanted(headers: &HeaderMap) -> Duration {
 }
 
 fn late() -> LookupFailure {
-    LookupFailure::Silent(Silent::Timeout("no free connection within the time for the question".to_owned()))
+    LookupFailure::NoAnswer(NoAnswer::Timeout("no free connection within the time for the question".to_owned()))
 }
 
 fn shut() -> LookupFailure {
-    LookupFailure::Silent(Silent::Unreachable("too many calls failed lately; none is tried for a while".to_owned()))
+    LookupFailure::NoAnswer(NoAnswer::Unreachable("too many calls failed lately; none is tried for a while".to_owned()))
 }
 
 fn unreadable(why: impl Into<String>) -> LookupFailure {
-    LookupFailure::Silent(Silent::Unreadable(why.into()))
+    LookupFailure::NoAnswer(NoAnswer::Unreadable(why.into()))
 }

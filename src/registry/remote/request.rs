@@ -6,19 +6,21 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 
-use crate::registry::{Ask, Caller, HeaderText, LookupPurpose};
+use crate::registry::{Caller, HeaderText, LookupPurpose, RegistryRequest};
 use base::trace::Trace;
 use fhir::limits::ID_CHARACTERS_MAX;
 use fhir::outcome::Language;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
 /// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.
-pub(super) fn target(ask: &Ask) -> Option<String> {
-    Some(match ask {
-        Ask::Search(parameters) => with_query("/Patient".to_owned(), parameters),
-        Ask::Read(id) => format!("/Patient/{}", checked(id)?),
-        Ask::Vread(id, version) => format!("/Patient/{}/_history/{}", checked(id)?, checked(version)?),
-        Ask::History(id, parameters) => with_query(format!("/Patient/{}/_history", checked(id)?), parameters),
+pub(super) fn target(request: &RegistryRequest) -> Option<String> {
+    Some(match request {
+        RegistryRequest::Search(parameters) => with_query("/Patient".to_owned(), parameters),
+        RegistryRequest::Read(id) => format!("/Patient/{}", checked(id)?),
+        RegistryRequest::Vread(id, version) => format!("/Patient/{}/_history/{}", checked(id)?, checked(version)?),
+        RegistryRequest::History(id, parameters) => {
+            with_query(format!("/Patient/{}/_history", checked(id)?), parameters)
+        }
     })
 }
 
@@ -102,22 +104,22 @@ mod tests {
         let parameters = pairs(&[("identifier", "https://fhir.ee/sid/pid/est/ni|38001085718"), ("a b&", "õ+~._-")]);
         let search =
             "/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%2Fpid%2Fest%2Fni%7C38001085718&a%20b%26=%C3%B5%2B~._-";
-        assert_eq!(target(&Ask::Search(parameters)).unwrap(), search);
-        assert_eq!(target(&Ask::Search(Vec::new())).unwrap(), "/Patient");
-        assert_eq!(target(&Ask::Read("a-1.B".to_owned())).unwrap(), "/Patient/a-1.B");
-        assert_eq!(target(&Ask::Vread("1".to_owned(), "2".to_owned())).unwrap(), "/Patient/1/_history/2");
-        let history = Ask::History("1".to_owned(), pairs(&[("_count", "2")]));
+        assert_eq!(target(&RegistryRequest::Search(parameters)).unwrap(), search);
+        assert_eq!(target(&RegistryRequest::Search(Vec::new())).unwrap(), "/Patient");
+        assert_eq!(target(&RegistryRequest::Read("a-1.B".to_owned())).unwrap(), "/Patient/a-1.B");
+        assert_eq!(target(&RegistryRequest::Vread("1".to_owned(), "2".to_owned())).unwrap(), "/Patient/1/_history/2");
+        let history = RegistryRequest::History("1".to_owned(), pairs(&[("_count", "2")]));
         assert_eq!(target(&history).unwrap(), "/Patient/1/_history?_count=2");
     }
 
     #[test]
     fn what_is_no_id_is_never_sent() {
         let largest = "a".repeat(ID_CHARACTERS_MAX);
-        assert!(target(&Ask::Read(largest.clone())).is_some());
+        assert!(target(&RegistryRequest::Read(largest.clone())).is_some());
         for id in ["", ".", "..", "a/b", "a%2f", "õ", "a b", "a?b", "a\r\nb", &format!("{largest}a")] {
-            assert_eq!(target(&Ask::Read(id.to_owned())), None, "{id}");
-            assert_eq!(target(&Ask::Vread("1".to_owned(), id.to_owned())), None, "{id}");
-            assert_eq!(target(&Ask::History(id.to_owned(), Vec::new())), None, "{id}");
+            assert_eq!(target(&RegistryRequest::Read(id.to_owned())), None, "{id}");
+            assert_eq!(target(&RegistryRequest::Vread("1".to_owned(), id.to_owned())), None, "{id}");
+            assert_eq!(target(&RegistryRequest::History(id.to_owned(), Vec::new())), None, "{id}");
         }
     }
 

@@ -50,55 +50,55 @@ impl Files {
 #[test]
 fn a_pair_is_taken_and_taken_anew_when_it_changes() {
     let files = Files::new();
-    let presented = Presented::open(files.options()).unwrap();
-    let before = presented.settings();
-    assert_eq!(presented.look(false), FileCheck::Unchanged);
-    assert!(Arc::ptr_eq(&before, &presented.settings()));
-    assert_eq!(presented.look(true), FileCheck::Renewed, "it was asked for");
-    let asked = presented.settings();
+    let server_certificate = ServerCertificate::open(files.options()).unwrap();
+    let before = server_certificate.settings();
+    assert_eq!(server_certificate.look(false), FileCheck::Unchanged);
+    assert!(Arc::ptr_eq(&before, &server_certificate.settings()));
+    assert_eq!(server_certificate.look(true), FileCheck::Renewed, "it was asked for");
+    let asked = server_certificate.settings();
     files.renew();
-    assert_eq!(presented.look(false), FileCheck::Renewed);
-    assert!(!Arc::ptr_eq(&asked, &presented.settings()));
-    assert_eq!(presented.look(false), FileCheck::Unchanged);
+    assert_eq!(server_certificate.look(false), FileCheck::Renewed);
+    assert!(!Arc::ptr_eq(&asked, &server_certificate.settings()));
+    assert_eq!(server_certificate.look(false), FileCheck::Unchanged);
 }
 
 #[test]
 fn a_pipe_in_place_of_a_file_is_told_and_waits_for_nobody() {
     let files = Files::new();
-    let presented = Presented::open(files.options()).unwrap();
+    let server_certificate = ServerCertificate::open(files.options()).unwrap();
     let key = files.options().key;
     fs::remove_file(&key).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&key).status().unwrap();
     assert!(made.success());
-    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it is no file") };
+    let FileCheck::Failed(problem) = server_certificate.look(false) else { panic!("it is no file") };
     assert!(problem.ends_with("own-key.pem: it is no regular file"), "{problem}");
-    assert_eq!(presented.status(NOW).last_problem, Some(problem));
+    assert_eq!(server_certificate.status(NOW).last_problem, Some(problem));
 }
 
 #[test]
 fn a_broken_new_pair_is_told_once_and_the_old_one_stays() {
     let files = Files::new();
-    let presented = Presented::open(files.options()).unwrap();
-    let before = presented.settings();
+    let server_certificate = ServerCertificate::open(files.options()).unwrap();
+    let before = server_certificate.settings();
     files.write("own-key.pem", "half a k");
-    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it cannot be used") };
+    let FileCheck::Failed(problem) = server_certificate.look(false) else { panic!("it cannot be used") };
     assert!(problem.contains("own-key.pem"), "{problem}");
-    assert_eq!(presented.look(false), FileCheck::Unchanged, "told already");
-    assert_eq!(presented.status(NOW).last_problem, Some(problem));
-    assert!(Arc::ptr_eq(&before, &presented.settings()));
+    assert_eq!(server_certificate.look(false), FileCheck::Unchanged, "told already");
+    assert_eq!(server_certificate.status(NOW).last_problem, Some(problem));
+    assert!(Arc::ptr_eq(&before, &server_certificate.settings()));
     // Of a pair that is not renewed at one moment, the first file fits no key.
     files.write("own-key.pem", &KeyPair::generate().unwrap().serialize_pem());
-    let FileCheck::Failed(problem) = presented.look(false) else { panic!("it is another key") };
+    let FileCheck::Failed(problem) = server_certificate.look(false) else { panic!("it is another key") };
     assert!(problem.contains("cannot be used together"), "{problem}");
     files.renew();
-    assert_eq!(presented.look(false), FileCheck::Renewed);
-    assert_eq!(presented.status(NOW).last_problem, None);
+    assert_eq!(server_certificate.look(false), FileCheck::Renewed);
+    assert_eq!(server_certificate.status(NOW).last_problem, None);
 }
 
 #[test]
 fn files_that_cannot_be_used_stop_the_start() {
     let files = Files::new();
-    let refusal = |options: TlsOptions| Presented::open(options).unwrap_err();
+    let refusal = |options: TlsOptions| ServerCertificate::open(options).unwrap_err();
     files.write("empty.pem", "");
     let path = |name: &str| files.folder.path().join(name);
     let own = files.options();
@@ -122,11 +122,11 @@ fn files_that_cannot_be_used_stop_the_start() {
 #[test]
 fn what_an_operator_should_mend_is_told() {
     let files = Files::new();
-    let presented = Presented::open(files.options()).unwrap();
-    let status = presented.status(NOW);
+    let server_certificate = ServerCertificate::open(files.options()).unwrap();
+    let status = server_certificate.status(NOW);
     assert_eq!(status.warnings, Vec::<String>::new());
     let not_after = status.not_after.unwrap();
-    let told = |now: i64| presented.status(now).warnings.join("\n");
+    let told = |now: i64| server_certificate.status(now).warnings.join("\n");
     assert!(told(not_after + 1).contains("has expired"));
     assert!(told(not_after - DAY).contains("expires within 14 days"));
     assert!(told(status.not_before.unwrap() - 1).contains("not valid yet"));

@@ -1,10 +1,10 @@
 //! Registries of others that answer what no registry should: a certificate's create gets one clear outcome of each. Contract 6.3.
 
 use super::{about_patient, answered, fhir as json, http as answer};
-use crate::told::Told;
+use crate::response::TestResponse;
 
 /// What a create answers when the registry sends these bytes, whatever it is asked, and hangs up.
-async fn create(answer: String) -> Told {
+async fn create(answer: String) -> TestResponse {
     let server = answered(move |_| answer.clone(), |_| ()).await;
     let told = server.post("Composition", about_patient(200)).await;
     assert_eq!(server.seq(), u64::from(told.status == 201), "{told}");

@@ -16,7 +16,7 @@ fn guarded(refusal: &'static str, body: String) -> impl Fn(&str) -> String {
 }
 
 fn credential(server: &Server) -> CredentialState {
-    let RegistryHealth::Remote { credential, .. } = server.door().service().registry().health() else {
+    let RegistryHealth::Remote { credential, .. } = server.http().service().registry().health() else {
         panic!("it is remote")
     };
     credential

@@ -4,8 +4,8 @@ use hcert::config::PopulationRegister;
 use serde_json::{Value, json};
 
 use super::{CODE, EMPTY, about_identifier, about_patient, answered, asking, fhir, http, outcome};
+use crate::response::TestResponse;
 use crate::server::{START, Server};
-use crate::told::Told;
 
 /// Codes that cannot be valid, and what the population register says of each.
 const IMPOSSIBLE: [(&str, &str); 7] = [
@@ -19,7 +19,7 @@ const IMPOSSIBLE: [(&str, &str); 7] = [
 ];
 
 /// The one warning of a Bundle: an entry with an address of its own behind the matches.
-fn warned(told: &Told) -> Vec<String> {
+fn warned(told: &TestResponse) -> Vec<String> {
     let json = told.json();
     let entries = json["entry"].as_array().cloned().unwrap_or_default();
     let outcomes: Vec<&Value> = entries.iter().filter(|entry| entry["search"]["mode"] == "outcome").collect();
@@ -33,7 +33,7 @@ fn warned(told: &Told) -> Vec<String> {
 }
 
 /// Nothing is found, the links are those of the query, and the warning holds these codes.
-fn nothing(told: Told, codes: &[&str]) {
+fn nothing(told: TestResponse, codes: &[&str]) {
     let told = told.expect(200);
     assert_eq!((told.ids(), &told.json()["total"]), (Vec::new(), &json!(0)), "{told}");
     assert!(told.link("self").is_some_and(|link| link.contains("subject")), "{told}");

@@ -112,7 +112,7 @@ async fn headers_of_x_road_arrive_at_the_registry_as_they_were_received() {
 }
 
 #[tokio::test]
-async fn patients_are_handed_on_with_links_of_this_service() {
+async fn patients_are_forwarded_with_links_of_this_service() {
     let (registry, server) = two().await;
     let path = "Patient?active=true&_count=5&_page=2&_sort=birthdate";
     let (through, direct) = (server.get(path).await.expect(200), registry.server.get(path).await.expect(200));

@@ -71,9 +71,9 @@ pub(super) const ROWS: &[Row] = &[
     row("an empty text", &DRIVER, Set("/title", r#""""#), &["HCERT-109 value Composition.title"]),
 
     // A name twice.
-    row("a member twice", &DRIVER, Twice("/status", r#""preliminary""#), &["HCERT-104 structure Composition.status"]),
-    row("a member twice with one value", &DRIVER, Twice("/title", r#""x""#), &["HCERT-104 structure Composition.title"]),
-    row("a member twice, deep inside", &DRIVER, Twice("/contained/1/code/coding/0/code", r#""1""#),
+    row("a duplicate key", &DRIVER, Twice("/status", r#""preliminary""#), &["HCERT-104 structure Composition.status"]),
+    row("a duplicate key with one value", &DRIVER, Twice("/title", r#""x""#), &["HCERT-104 structure Composition.title"]),
+    row("a duplicate key, deep inside", &DRIVER, Twice("/contained/1/code/coding/0/code", r#""1""#),
         &["HCERT-104 structure Composition.contained[1].code.coding[0].code"]),
     row("a list twice", &DRIVER, Twice("/section", r#"[{"title":"x"}]"#), &["HCERT-104 structure Composition.section"]),
 

@@ -208,7 +208,7 @@ events! {
         "After a renewal.";
     TLS_FILES_UNKNOWN   ERROR "tls.files-unknown"   "the files of TLS could not be looked at"
         "Look at their folder and its rights.";
-    TLS_WARNING         WARN  "tls.warning"         "TLS needs to be looked after"
+    TLS_WARNING         WARN  "tls.warning"         "there is a problem with a TLS certificate"
         "The certificate ends soon, or its files are not as they should be.";
     TOKENS_DENIED       INFO  "token.denied"        "the list of tokens and persons that are denied was read again"
         "Nothing. The number of its entries is in the line; whoever is on it gets 401 from now on.";

@@ -1,4 +1,4 @@
-//! What is counted and measured while the service runs, told as OpenMetrics; the only room that knows prometheus-client.
+//! What is counted and measured while the service runs, told as OpenMetrics; the only module that knows prometheus-client.
 //!
 //! There are two kinds. What happens again and again is counted where it happens: [`Metrics`], one for each server and handed to
 //! whoever counts. What is simply so at a moment is asked for when somebody wants to know: [`Readings`], made anew each time. Neither
@@ -27,7 +27,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Everything that is counted in one server.
 #[derive(Debug)]
 pub struct Metrics {
-    /// What the door sees.
+    /// What the HTTP front end sees.
     pub requests: Requests,
     /// What the engine does.
     pub work: WorkCounters,

@@ -1,4 +1,4 @@
-//! Requests as the door answers them: how many, how long, how many at once, and which codes refused them.
+//! Requests as the HTTP front end answers them: how many, how long, how many at once, and which codes refused them.
 //!
 //! A label set is looked up by what it is made of, and made at its first request alone, so that a request asks for no memory.
 
@@ -15,7 +15,7 @@ use prometheus_client::registry::{Registry, Unit};
 const SECONDS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// What the door counts.
+/// What the HTTP front end counts.
 #[derive(Debug)]
 pub struct Requests {
     answered: Family<ResponseLabels, Counter>,

@@ -15,7 +15,7 @@ const COMMIT_SECONDS: [f64; 12] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.
 /// Seconds of a round of the index: its own commit takes some milliseconds, sixteen thousand rows some hundred.
 const ROUND_SECONDS: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// What is counted behind the door.
+/// What is counted behind the HTTP front end.
 #[derive(Debug)]
 pub struct WorkCounters {
     batch_jobs: Histogram,

@@ -3,7 +3,7 @@
 use super::collation::fold;
 use super::filter::{ClassTest, Filter, TimeTest, TitleTest, TokenTest};
 use super::issue::{self, wrong};
-use super::parameter::{Looks, Modifier, Parameter, TimeField};
+use super::parameter::{Modifier, Parameter, RowTarget, TimeField};
 use super::request::ReadingLimits;
 use super::term::{Term, TermForm};
 use super::value::{SearchToken, split, unescape};
@@ -39,8 +39,10 @@ const TOKEN: &str = "code, system|code, |code or system|";
 
 /// Whether the values of a parameter are looked up instead of compared with every row.
 pub fn is_looked_up((parameter, modifier): (&Parameter, Option<Modifier>)) -> bool {
-    let looked_up =
-        matches!(parameter.looks, Looks::Id | Looks::Token(_) | Looks::Reference { .. } | Looks::SectionCodeText);
+    let looked_up = matches!(
+        parameter.target,
+        RowTarget::Id | RowTarget::Token(_) | RowTarget::Reference { .. } | RowTarget::SectionCodeText
+    );
     looked_up && !matches!(modifier, Some(Modifier::Not | Modifier::Missing))
 }
 
@@ -57,14 +59,14 @@ pub fn read(
     settings: &ReadingLimits,
 ) -> Result<SearchCondition, Vec<Issue>> {
     if modifier == Some(Modifier::Missing) {
-        return missing(parameter.looks, name, value).map(SearchCondition::Filter).map_err(|issue| vec![issue]);
+        return missing(parameter.target, name, value).map(SearchCondition::Filter).map_err(|issue| vec![issue]);
     }
-    if parameter.looks == Looks::Registry {
+    if parameter.target == RowTarget::Registry {
         return each(value, |part| patient(name, part)).map(SearchCondition::Patients);
     }
     let one = |part: &str| match part {
         "" => Err(issue::empty(name)),
-        _ => ConditionReader { name, settings }.alternative(parameter.looks, modifier, part),
+        _ => ConditionReader { name, settings }.alternative(parameter.target, modifier, part),
     };
     let filter = any(each(value, one)?);
     Ok(SearchCondition::Filter(if modifier == Some(Modifier::Not) { Filter::Not(Box::new(filter)) } else { filter }))
@@ -112,16 +114,18 @@ fn any(mut parts: Vec<Filter>) -> Filter {
 }
 
 /// `:missing=true` and `:missing=false`.
-fn missing(looks: Looks, name: &str, value: &str) -> Result<Filter, Issue> {
-    let present = match looks {
-        Looks::Id | Looks::State => Filter::All(Vec::new()),
-        Looks::Category => Filter::Class(ClassTest::Category(TokenTest::Present)),
-        Looks::Kind => Filter::Class(ClassTest::Kind(TokenTest::Present)),
-        Looks::Token(field) | Looks::Reference { field, .. } => Filter::Term(Term::new(field, TermForm::Present, "")),
-        Looks::Time(field) => Filter::Time(field, TimeTest::Present),
-        Looks::Title => Filter::Title(TitleTest::Present),
+fn missing(target: RowTarget, name: &str, value: &str) -> Result<Filter, Issue> {
+    let present = match target {
+        RowTarget::Id | RowTarget::State => Filter::All(Vec::new()),
+        RowTarget::Category => Filter::Class(ClassTest::Category(TokenTest::Present)),
+        RowTarget::Kind => Filter::Class(ClassTest::Kind(TokenTest::Present)),
+        RowTarget::Token(field) | RowTarget::Reference { field, .. } => {
+            Filter::Term(Term::new(field, TermForm::Present, ""))
+        }
+        RowTarget::Time(field) => Filter::Time(field, TimeTest::Present),
+        RowTarget::Title => Filter::Title(TitleTest::Present),
         // The table offers `:missing` for neither, as R5 has it for no composite and a chain looks at another resource.
-        Looks::SectionCodeText | Looks::Registry => return Err(wrong(name, value, "no modifier")),
+        RowTarget::SectionCodeText | RowTarget::Registry => return Err(wrong(name, value, "no modifier")),
     };
     match value {
         "false" => Ok(present),
@@ -144,28 +148,27 @@ struct ConditionReader<'a> {
 }
 
 impl ConditionReader<'_> {
-    fn alternative(&self, looks: Looks, modifier: Option<Modifier>, part: &str) -> Result<Filter, Issue> {
-        Ok(match looks {
-            Looks::Id => self.id(part)?,
-            Looks::State => self.status(part)?,
-            Looks::Category => Filter::Class(ClassTest::Category(self.token(part)?.test())),
-            Looks::Kind => Filter::Class(ClassTest::Kind(self.token(part)?.test())),
-            Looks::Token(field) => Filter::Term(self.token(part)?.term(field)),
-            Looks::Reference { identifier: Some(field), .. } if modifier == Some(Modifier::Identifier) => {
+    fn alternative(&self, target: RowTarget, modifier: Option<Modifier>, part: &str) -> Result<Filter, Issue> {
+        Ok(match target {
+            RowTarget::Id => self.id(part)?,
+            RowTarget::State => self.status(part)?,
+            RowTarget::Category => Filter::Class(ClassTest::Category(self.token(part)?.test())),
+            RowTarget::Kind => Filter::Class(ClassTest::Kind(self.token(part)?.test())),
+            RowTarget::Token(field) => Filter::Term(self.token(part)?.term(field)),
+            RowTarget::Reference { identifier: Some(field), .. } if modifier == Some(Modifier::Identifier) => {
                 Filter::Term(self.token(part)?.term(field))
             }
-            Looks::Reference { field, target, .. } => {
+            RowTarget::Reference { field, target, .. } => {
                 let base_urls = [self.settings.base_url, self.settings.names.base_url.as_str()];
                 let asked = reference::asked(&unescape(part), target, base_urls)
                     .ok_or_else(|| issue::no_reference(self.name, part, target))?;
                 Filter::Term(Term::new(field, TermForm::Code, &asked))
             }
-            Looks::Time(field) => {
-                time::filter(field, part, self.settings.now).map_err(|problem| self.wrong_time(problem, part, looks))?
-            }
-            Looks::Title => self.title(modifier, part)?,
-            Looks::SectionCodeText => self.section_code_text(part)?,
-            Looks::Registry => return Err(self.wrong(part, "system|value")),
+            RowTarget::Time(field) => time::filter(field, part, self.settings.now)
+                .map_err(|problem| self.wrong_time(problem, part, target))?,
+            RowTarget::Title => self.title(modifier, part)?,
+            RowTarget::SectionCodeText => self.section_code_text(part)?,
+            RowTarget::Registry => return Err(self.wrong(part, "system|value")),
         })
     }
 
@@ -223,9 +226,9 @@ impl ConditionReader<'_> {
         SearchToken::parse(part).ok_or_else(|| self.wrong(part, TOKEN))
     }
 
-    fn wrong_time(&self, problem: time::SearchDateError, part: &str, looks: Looks) -> Issue {
+    fn wrong_time(&self, problem: time::SearchDateError, part: &str, target: RowTarget) -> Issue {
         match problem {
-            time::SearchDateError::Prefix if looks == Looks::Time(TimeField::Period) => {
+            time::SearchDateError::Prefix if target == RowTarget::Time(TimeField::Period) => {
                 self.wrong(part, PERIOD_PREFIXES)
             }
             time::SearchDateError::Prefix => self.wrong(part, PREFIXES),

@@ -75,7 +75,7 @@ impl HistoryParameters {
         let base = name.split([':', '.']).next().unwrap_or(name);
         let filter = parameter::could_be_filter(base) || parameter::find(PARAMETERS, base).is_ok() || base == "_query";
         let mistyped = ["_since", "_at", "_count", "_page"].iter().any(|known| known.eq_ignore_ascii_case(base));
-        // A Bundle of a history has no place for a warning, so a dropped parameter is told by `self` alone.
+        // A Bundle of a history has no place for a warning, so only `self` shows that a parameter was dropped.
         if lenient || (base.starts_with('_') && !filter && !mistyped) {
             return Ok(());
         }

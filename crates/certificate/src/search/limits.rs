@@ -1,4 +1,4 @@
-//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+//! Bounds that several files of this module share: what each bounds, its unit, and why it is so large.
 
 /// Entries of a page when `_count` is absent. Specification 4.6 and 8.
 pub const COUNT_DEFAULT: u32 = 20;

@@ -3,13 +3,13 @@
 
 use Modifier::{Contains, Exact, Identifier, Missing, Not, Patient};
 
-/// One search parameter of a resource type; `looks` says what it looks at.
+/// One search parameter of a resource type; `target` says what it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter<L = Looks> {
+pub struct Parameter<L = RowTarget> {
     /// As sent, without modifier.
     pub name: &'static str,
     /// The field that values are compared with.
-    pub looks: L,
+    pub target: L,
     /// The modifiers it takes.
     pub modifiers: &'static [Modifier],
     /// Whom or what its values name.
@@ -21,14 +21,14 @@ pub struct Parameter<L = Looks> {
 }
 
 /// What a parameter of a resource type looks at.
-pub trait LooksAt: Copy + 'static {
+pub trait ParameterTarget: Copy + 'static {
     /// FHIR type of the parameter.
     fn kind(self) -> &'static str;
 }
 
 /// What of a row a parameter looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looks {
+pub enum RowTarget {
     /// Id of the certificate.
     Id,
     /// State of the certificate, asked for as `Composition.status`.
@@ -163,14 +163,17 @@ pub enum Named {
     Agent,
 }
 
-const SUBJECT: Looks =
-    Looks::Reference { field: Field::Subject, target: "Patient", identifier: Some(Field::SubjectIdentifier) };
-const PRACTITIONER: Looks =
-    Looks::Reference { field: Field::AuthorPractitioner, target: "Practitioner", identifier: None };
-const ORGANIZATION: Looks =
-    Looks::Reference { field: Field::AuthorOrganization, target: "Organization", identifier: None };
-const ENTRY: Looks =
-    Looks::Reference { field: Field::Entry, target: "QuestionnaireResponse", identifier: Some(Field::EntryIdentifier) };
+const SUBJECT: RowTarget =
+    RowTarget::Reference { field: Field::Subject, target: "Patient", identifier: Some(Field::SubjectIdentifier) };
+const PRACTITIONER: RowTarget =
+    RowTarget::Reference { field: Field::AuthorPractitioner, target: "Practitioner", identifier: None };
+const ORGANIZATION: RowTarget =
+    RowTarget::Reference { field: Field::AuthorOrganization, target: "Organization", identifier: None };
+const ENTRY: RowTarget = RowTarget::Reference {
+    field: Field::Entry,
+    target: "QuestionnaireResponse",
+    identifier: Some(Field::EntryIdentifier),
+};
 const TOKEN: &[Modifier] = &[Not, Missing];
 
 /// Every search parameter there is.
@@ -178,17 +181,17 @@ const TOKEN: &[Modifier] = &[Not, Missing];
 /// Source: specification 4.6, rows in its order; then those of Contract 4.2.
 #[rustfmt::skip]
 pub const PARAMETERS: &[Parameter] = &[
-    row("subject:Patient.identifier", Looks::Registry, &[], Named::PatientIdentifier, "Patient-identifier",
+    row("subject:Patient.identifier", RowTarget::Registry, &[], Named::PatientIdentifier, "Patient-identifier",
         "Patient identifier, `system|value`, looked up in the patient registry; `subject` is preferred where possible"),
     row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Named::Patient, "Composition-subject",
         "Patient id in the patient registry (preferred way to identify the patient), `Patient/<patient_id>`; `subject:identifier` looks at the identifier in the certificate itself"),
     row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Named::Patient, "clinical-patient",
         "The same as `subject`"),
-    row("status", Looks::State, TOKEN, Named::Nobody, "Composition-status",
+    row("status", RowTarget::State, TOKEN, Named::Nobody, "Composition-status",
         "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
-    row("category", Looks::Category, TOKEN, Named::Nobody, "Composition-category",
+    row("category", RowTarget::Category, TOKEN, Named::Nobody, "Composition-category",
         "Use case of the certificate, for example `driver-group-I`"),
-    row("section-code-text", Looks::SectionCodeText, &[], Named::Employer, "Composition-section-code-text",
+    row("section-code-text", RowTarget::SectionCodeText, &[], Named::Employer, "Composition-section-code-text",
         "Code and whole text of a section at any depth; the employer is `employer$<registry_code>`"),
     row("author:PractitionerRole.practitioner", PRACTITIONER, TOKEN, Named::Practitioner, "PractitionerRole-practitioner",
         "Author's personal code, `Practitioner/<personal_code>`"),
@@ -196,17 +199,17 @@ pub const PARAMETERS: &[Parameter] = &[
         "Author's institution, `Organization/<registry_code>`"),
     row("entry", ENTRY, &[Not, Missing, Identifier], Named::Document, "Composition-entry",
         "Health declaration, `QuestionnaireResponse/<id>`; `entry:identifier` takes the number of an external declaration"),
-    row("period", Looks::Time(TimeField::Period), &[Missing], Named::Nobody, "Composition-period",
+    row("period", RowTarget::Time(TimeField::Period), &[Missing], Named::Nobody, "Composition-period",
         "Whether the date lies inside the validity period, both end days included, or the instant of a value with a time; prefixes eq, ge, gt, le, lt, sa, eb"),
-    row("_id", Looks::Id, TOKEN, Named::Certificate, "Resource-id", "Certificate id"),
-    row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Named::Nobody, "Resource-lastUpdated",
+    row("_id", RowTarget::Id, TOKEN, Named::Certificate, "Resource-id", "Certificate id"),
+    row("_lastUpdated", RowTarget::Time(TimeField::LastUpdated), &[Missing], Named::Nobody, "Resource-lastUpdated",
         "When the current version was made; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
-    row("identifier", Looks::Token(Field::Identifier), TOKEN, Named::CertificateNumber, "clinical-identifier",
+    row("identifier", RowTarget::Token(Field::Identifier), TOKEN, Named::CertificateNumber, "clinical-identifier",
         "Certificate number"),
-    row("date", Looks::Time(TimeField::Date), &[Missing], Named::Nobody, "clinical-date",
+    row("date", RowTarget::Time(TimeField::Date), &[Missing], Named::Nobody, "clinical-date",
         "Creation date and time of the certificate; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
-    row("type", Looks::Kind, TOKEN, Named::Nobody, "clinical-type", "Type code of the certificate"),
-    row("title", Looks::Title, &[Missing, Exact, Contains], Named::Nobody, "Composition-title",
+    row("type", RowTarget::Kind, TOKEN, Named::Nobody, "clinical-type", "Type code of the certificate"),
+    row("title", RowTarget::Title, &[Missing, Exact, Contains], Named::Nobody, "Composition-title",
         "How the title begins, case and accents ignored"),
 ];
 
@@ -255,7 +258,7 @@ const FILTERS_OF_ALL: &[&str] = &[
 
 /// Why a name is no parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown<L: 'static = Looks> {
+pub enum Unknown<L: 'static = RowTarget> {
     /// The table has no parameter of this name.
     Parameter,
     /// The parameter is known; the text behind the colon is none of its modifiers.
@@ -287,14 +290,19 @@ fn named<L>(table: &'static [Parameter<L>], name: &str) -> Option<&'static Param
     table.iter().find(|parameter| parameter.name == name)
 }
 
-impl LooksAt for Looks {
+impl ParameterTarget for RowTarget {
     fn kind(self) -> &'static str {
         match self {
-            Looks::Id | Looks::State | Looks::Category | Looks::Kind | Looks::Token(_) | Looks::Registry => "token",
-            Looks::Reference { .. } => "reference",
-            Looks::Time(_) => "date",
-            Looks::Title => "string",
-            Looks::SectionCodeText => "composite",
+            RowTarget::Id
+            | RowTarget::State
+            | RowTarget::Category
+            | RowTarget::Kind
+            | RowTarget::Token(_)
+            | RowTarget::Registry => "token",
+            RowTarget::Reference { .. } => "reference",
+            RowTarget::Time(_) => "date",
+            RowTarget::Title => "string",
+            RowTarget::SectionCodeText => "composite",
         }
     }
 }
@@ -363,13 +371,13 @@ pub fn known_names<L>(table: &[Parameter<L>]) -> String {
 /// A row of a table.
 pub const fn row<L: Copy>(
     name: &'static str,
-    looks: L,
+    target: L,
     modifiers: &'static [Modifier],
     names: Named,
     definition: &'static str,
     documentation: &'static str,
 ) -> Parameter<L> {
-    Parameter { name, looks, modifiers, names, definition, documentation }
+    Parameter { name, target, modifiers, names, definition, documentation }
 }
 
 #[cfg(test)]
@@ -387,7 +395,7 @@ mod tests {
 
     #[test]
     fn whatever_refers_to_somebody_says_whom_it_names() {
-        for parameter in PARAMETERS.iter().filter(|parameter| parameter.looks.kind() == "reference") {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.target.kind() == "reference") {
             assert_ne!(parameter.names, Named::Nobody, "{}", parameter.name);
         }
     }

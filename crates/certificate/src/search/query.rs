@@ -6,7 +6,7 @@ use super::condition::{self, PatientIdentifier, SearchCondition};
 use super::filter::Filter;
 use super::narrow::{self, PositiveValues};
 use super::paging::SORT_DEFAULT;
-use super::parameter::{Field, Looks, PARAMETERS, Parameter, SORT_KEYS};
+use super::parameter::{Field, PARAMETERS, Parameter, RowTarget, SORT_KEYS};
 pub use super::request::ReadingLimits;
 use super::request::{Filters, LinkForm, SearchRequest, SentParameter};
 use super::term::{Term, TermForm};
@@ -152,40 +152,40 @@ struct QueryReader<'a> {
 }
 
 impl Filters for QueryReader<'_> {
-    type Looks = Looks;
+    type RowTarget = RowTarget;
     type Key = SortKey;
 
     const PARAMETERS: &'static [Parameter] = PARAMETERS;
     const SORT_KEYS: &'static [(&'static str, SortKey)] = SORT_KEYS;
 
-    fn filter(&mut self, found: SentParameter<Looks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
-        let looks = found.0.looks;
+    fn filter(&mut self, found: SentParameter<RowTarget>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>> {
+        let target = found.0.target;
         let condition = condition::read(found, name, value, self.settings)?;
-        self.note_hidden(looks, value, &condition);
+        self.note_hidden(target, value, &condition);
         let number = self.asked.all.len();
         self.asked.all.push(condition);
-        Ok(if looks == Looks::Registry { LinkForm::Patients(number) } else { LinkForm::Value })
+        Ok(if target == RowTarget::Registry { LinkForm::Patients(number) } else { LinkForm::Value })
     }
 
     fn sort(&mut self, keys: Vec<(SortKey, bool)>) {
         self.asked.sort = keys.into_iter().map(|(key, descending)| Sort { key, descending }).collect();
     }
 
-    fn is_looked_up(found: SentParameter<Looks>) -> bool {
+    fn is_looked_up(found: SentParameter<RowTarget>) -> bool {
         condition::is_looked_up(found)
     }
 }
 
 impl QueryReader<'_> {
     /// Notes what of a condition depends on whether the advice to the employee is shown. `condition` is about to be pushed.
-    fn note_hidden(&mut self, looks: Looks, value: &str, condition: &SearchCondition) {
+    fn note_hidden(&mut self, target: RowTarget, value: &str, condition: &SearchCondition) {
         if !self.settings.narrowed {
             return;
         }
-        if looks == Looks::SectionCodeText {
+        if target == RowTarget::SectionCodeText {
             self.asked.employers.extend(narrow::employers(value));
         }
-        let concerns = matches!(looks, Looks::SectionCodeText | Looks::Reference { field: Field::Entry, .. });
+        let concerns = matches!(target, RowTarget::SectionCodeText | RowTarget::Reference { field: Field::Entry, .. });
         if let (true, SearchCondition::Filter(filter)) = (concerns, condition) {
             let without = narrow::without_advice(value, filter.clone());
             self.asked.without_advice.push((self.asked.all.len(), without));

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::paging::{self, Counts, Paging};
-use super::parameter::{self, LooksAt, Modifier, Parameter, SHAPING, Unknown};
+use super::parameter::{self, Modifier, Parameter, ParameterTarget, SHAPING, Unknown};
 use super::seal::{SealKey, SealedQuery};
 use super::value::split;
 use super::{issue, link};
@@ -47,12 +47,12 @@ pub struct ReadingLimits<'a> {
 /// The filters and the order of one resource type, while a search is parsed.
 pub trait Filters {
     /// What a parameter looks at.
-    type Looks: LooksAt;
+    type RowTarget: ParameterTarget;
     /// What a result is sorted by.
     type Key: Copy + PartialEq + 'static;
 
     /// The search parameters of the resource type.
-    const PARAMETERS: &'static [Parameter<Self::Looks>];
+    const PARAMETERS: &'static [Parameter<Self::RowTarget>];
     /// What `_sort` takes, each name with its key.
     const SORT_KEYS: &'static [(&'static str, Self::Key)];
 
@@ -60,13 +60,18 @@ pub trait Filters {
     ///
     /// # Errors
     /// One issue for each value that is wrong.
-    fn filter(&mut self, found: SentParameter<Self::Looks>, name: &str, value: &str) -> Result<LinkForm, Vec<Issue>>;
+    fn filter(
+        &mut self,
+        found: SentParameter<Self::RowTarget>,
+        name: &str,
+        value: &str,
+    ) -> Result<LinkForm, Vec<Issue>>;
 
     /// Takes the order: keys, each with whether it descends. Never empty.
     fn sort(&mut self, keys: Vec<(Self::Key, bool)>);
 
     /// Whether the values of a parameter are looked up instead of compared with every row.
-    fn is_looked_up(_: SentParameter<Self::Looks>) -> bool {
+    fn is_looked_up(_: SentParameter<Self::RowTarget>) -> bool {
         false
     }
 }

@@ -35,8 +35,8 @@ fn value_set(url: &str, experimental: bool, compose: &str) -> String {
     )
 }
 
-fn loaded(lists: &[String]) -> Vec<Loaded> {
-    let read = |list: &String| Loaded { resource: json::parse(list.as_bytes()).unwrap().into_owned(), at: 1 };
+fn loaded(lists: &[String]) -> Vec<LoadedList> {
+    let read = |list: &String| LoadedList { resource: json::parse(list.as_bytes()).unwrap().into_owned(), at: 1 };
     lists.iter().map(read).collect()
 }
 

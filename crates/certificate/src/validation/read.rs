@@ -80,13 +80,13 @@ struct ProfileReader<'d> {
 }
 
 /// Where an element's rules are being read.
-struct Here<'h> {
+struct RuleContext<'h> {
     profile: &'h str,
     id: &'h Arc<str>,
     element: &'h str,
 }
 
-impl Here<'_> {
+impl RuleContext<'_> {
     fn error(&self, problem: impl Into<String>) -> ProfileError {
         ProfileError { profile: self.profile.to_owned(), element: self.element.to_owned(), problem: problem.into() }
     }
@@ -125,7 +125,7 @@ impl ProfileReader<'_> {
         let id: Arc<str> = id.into();
         for element in definition.get("differential").map_or(&[][..], |differential| differential.items("element")) {
             let name = element.text("id").unwrap_or_default();
-            self.element(&Here { profile: url, id: &id, element: name }, element, r5, &mut rules)?;
+            self.element(&RuleContext { profile: url, id: &id, element: name }, element, r5, &mut rules)?;
         }
         self.profiles.push(ProfileRules {
             url: url.to_owned(),
@@ -141,7 +141,7 @@ impl ProfileReader<'_> {
 
     fn element(
         &mut self,
-        here: &Here,
+        here: &RuleContext,
         element: &Json,
         r5: &'static TypeDefinition,
         root: &mut ElementRules,
@@ -187,7 +187,7 @@ impl ProfileReader<'_> {
 
     fn member(
         &mut self,
-        here: &Here,
+        here: &RuleContext,
         name: &str,
         value: &Json,
         rules: &mut ElementRules,
@@ -241,7 +241,7 @@ impl ProfileReader<'_> {
 
     fn types(
         &mut self,
-        here: &Here,
+        here: &RuleContext,
         value: &Json,
         rules: &mut ElementRules,
         r5_types: &[&'static str],
@@ -266,7 +266,7 @@ impl ProfileReader<'_> {
         Ok(())
     }
 
-    fn target(&mut self, here: &Here, url: &str) -> Result<TargetType, ProfileError> {
+    fn target(&mut self, here: &RuleContext, url: &str) -> Result<TargetType, ProfileError> {
         let url = without_version(url);
         if let Some(name) = url.strip_prefix(R5) {
             return match element::of_resource(name) {
@@ -285,7 +285,7 @@ impl ProfileReader<'_> {
         }
     }
 
-    fn slicing(&mut self, here: &Here, value: &Json, rules: &mut ElementRules) -> Result<(), ProfileError> {
+    fn slicing(&mut self, here: &RuleContext, value: &Json, rules: &mut ElementRules) -> Result<(), ProfileError> {
         if value.get("ordered") == Some(&Json::Bool(true)) {
             return Err(here.error("the order of slices cannot be checked"));
         }
@@ -313,21 +313,21 @@ impl ProfileReader<'_> {
         Ok(())
     }
 
-    fn rule<T>(&mut self, here: &Here, kind: &str, asks: T) -> ElementRule<T> {
+    fn rule<T>(&mut self, here: &RuleContext, kind: &str, asks: T) -> ElementRule<T> {
         let number = u16::try_from(self.rule_names.len()).expect("profiles have some hundreds of rules");
         self.rule_names.push(format!("{}#{} {kind}", here.id, here.element));
         ElementRule { asks, number, profile: here.id.clone() }
     }
 }
 
-fn number(here: &Here, value: &Json) -> Result<u32, ProfileError> {
+fn number(here: &RuleContext, value: &Json) -> Result<u32, ProfileError> {
     match value {
         Json::Number(digits) => digits.parse().map_err(|_| here.error("min is no whole number")),
         _ => Err(here.error("min is no number")),
     }
 }
 
-fn constraint_of(here: &Here, constraint: &Json) -> Result<Constraint, ProfileError> {
+fn constraint_of(here: &RuleContext, constraint: &Json) -> Result<Constraint, ProfileError> {
     let text = |name: &str| constraint.text(name).ok_or_else(|| here.error(format!("constraint.{name} is missing")));
     let (key, expression) = (text("key")?, text("expression")?);
     let expression = Expression::parse(expression).map_err(|error| here.error(format!("{key}: {error}")))?;
@@ -359,7 +359,7 @@ fn without_version(url: &str) -> &str {
 }
 
 /// Of a slice, `type` says which items are its own.
-fn read_slice(here: &Here, members: &Object, slice: &mut Slice) -> Result<(), ProfileError> {
+fn read_slice(here: &RuleContext, members: &Object, slice: &mut Slice) -> Result<(), ProfileError> {
     if let Some(short) = members.get("short").and_then(Json::as_str) {
         slice.short = short.to_owned();
     }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::store::record::{EntryDraft, FieldTag};
 use super::writer::{AnswerSender, Job, Prepared};
-use super::{Engine, EngineShared, subject, who};
+use super::{Engine, EngineShared, actor, subject};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, OVERLAY_ROWS_MAX};
 use crate::{
     AcknowledgedChange, ClockDecision, Imported, ImportedVersion, ListChange, PatientWrite, PatientWritten,
@@ -131,7 +131,7 @@ impl sealed::IntoJob<AcknowledgedChange> for Write {
         let draft = match &self {
             Write::Create { content, .. } | Write::Update { content, .. } => {
                 let mut draft = shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
-                who::encode(&content.who, &mut draft.fields);
+                actor::encode(&content.who, &mut draft.fields);
                 if let Some(subject) = &content.subject {
                     draft.push(FieldTag::Subject, &subject::encode(subject));
                 }
@@ -139,7 +139,7 @@ impl sealed::IntoJob<AcknowledgedChange> for Write {
             }
             Write::Delete { who, .. } | Write::Consent { who, .. } => {
                 let mut draft = shared.draft(State::Deleted, None);
-                who::encode(who, &mut draft.fields);
+                actor::encode(who, &mut draft.fields);
                 draft
             }
         };

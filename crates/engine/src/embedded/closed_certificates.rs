@@ -88,7 +88,7 @@ impl EngineShared {
     }
 
     fn add_closed(&self, closed: &mut ClosedVersions, reader: &StoreReader, id: Id) -> Result<(), StoreError> {
-        let newest = self.read(reader, id, None, |entry| entry.standing())?;
+        let newest = self.read(reader, id, None, |entry| entry.effective_row())?;
         // A tombstone that was imported alone has no row, and nothing to hide.
         if let Some(row) = newest.and_then(|newest| newest.row) {
             closed.add(&row, &versions(reader, id, |record| Ok(key(record)))?);

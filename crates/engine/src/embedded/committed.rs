@@ -2,7 +2,7 @@
 
 use super::store::record::{FieldTag, VersionRecord};
 use super::store::{ChangeKind, ChangeRow, StoreError, StoreReader};
-use super::{EngineShared, subject, who};
+use super::{EngineShared, actor, subject};
 use crate::{ChangeAction, CommittedChange, EntryLog, VersionSubject};
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
@@ -52,7 +52,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
                 let record = VersionRecord::read(bytes)?;
                 let action =
                     if record.is_imported()? { ChangeAction::Import } else { ChangeAction::of(version, record.state) };
-                Ok((record.state, record.stamp, action, who::decode(record.fields)?))
+                Ok((record.state, record.stamp, action, actor::decode(record.fields)?))
             })?;
             let (state, stamp, action, who) = found.ok_or_else(|| missing(id, version))??;
             let patient_of = |version| shared.patient_of(reader, id, version);
@@ -69,7 +69,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
         }
         ChangeKind::Consent(number) => {
             let (version, consent, stamp, who) = reader.consent_change(id, number, |record| {
-                Ok((record.version, record.consent, record.stamp, who::decode(record.fields)?))
+                Ok((record.version, record.consent, record.stamp, actor::decode(record.fields)?))
             })?;
             let state = reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.state))?;
             let state = state.ok_or_else(|| missing(id, version))??;

@@ -2,7 +2,7 @@
 
 use super::store::StoreError;
 use super::store::consent::record::StoredConsent;
-use super::{Engine, who};
+use super::{Engine, actor};
 use crate::ConsentRecord;
 use certificate::Id;
 
@@ -20,5 +20,5 @@ impl Engine {
 
 fn read(number: u32, record: &StoredConsent) -> Result<ConsentRecord, StoreError> {
     let StoredConsent { consent, version, seq, stamp, fields } = *record;
-    Ok(ConsentRecord { number, seq, version, consent, stamp, who: who::decode(fields)? })
+    Ok(ConsentRecord { number, seq, version, consent, stamp, who: actor::decode(fields)? })
 }

@@ -1,11 +1,11 @@
 //! One version of a certificate as it lies in the store, and what else is asked of its certificate at the same moment.
 
-use super::packed::{self, bytes_max};
+use super::compressed_version::{self, bytes_max};
 use super::store::record::VersionRecord;
 use super::store::row::lay;
 use super::store::{StoreError, StoreReader};
 use super::{Engine, EngineShared, committed};
-use crate::{RowStanding, StoredVersion, VersionSubject};
+use crate::{EffectiveRow, StoredVersion, VersionSubject};
 use certificate::search::row::Row;
 use certificate::{Consent, Id, Seq, Stamp, State, Version};
 
@@ -94,7 +94,7 @@ impl Entry<'_> {
     /// # Errors
     /// `Damaged`.
     pub fn stored(&self) -> Result<StoredVersion, StoreError> {
-        packed::stored(&self.record, self.id, self.version, |number| self.shared.store.dictionary(number))
+        compressed_version::stored(&self.record, self.id, self.version, |number| self.shared.store.dictionary(number))
     }
 
     /// Its row with the consent that holds now; none for a tombstone.
@@ -125,17 +125,17 @@ impl Entry<'_> {
     ///
     /// # Errors
     /// `Damaged`.
-    pub fn standing(&self) -> Result<RowStanding, StoreError> {
+    pub fn effective_row(&self) -> Result<EffectiveRow, StoreError> {
         if !self.is_newest {
             let gone = || StoreError::Damaged(format!("the versions of Composition/{} are gone", self.id));
-            return self.read(None, |entry| entry.standing())?.ok_or_else(gone);
+            return self.read(None, |entry| entry.effective_row())?.ok_or_else(gone);
         }
         // For a tombstone the row is that of the version before.
         let row = match (self.row()?, self.version.before()) {
             (None, Some(before)) => self.read(Some(before), |entry| entry.row())?.flatten(),
             (row, _) => row,
         };
-        Ok(RowStanding { version: self.version, state: self.record.state, row })
+        Ok(EffectiveRow { version: self.version, state: self.record.state, row })
     }
 
     /// The patient that it is about, where the registry was asked for them. A tombstone is about the one it was deleted from.

@@ -8,7 +8,7 @@ use super::store::{ChangeKind, Store, StoreError, StoreMark, StoreOptions, Store
 use crate::{EntryLog, FolderPosition, StoreChain};
 use certificate::Seq;
 
-/// The store of a data folder that is only looked at. Nobody writes to it meanwhile.
+/// The store of a data folder that is only read. Nobody writes to it meanwhile.
 pub struct FolderHistory {
     store: Store,
     /// The name of the store.
@@ -25,7 +25,7 @@ impl FolderHistory {
     ///
     /// # Errors
     /// `InUse`, `OtherNames`, or the store cannot be read.
-    pub fn look(
+    pub fn open_read_only(
         folder: &Path,
         cache_bytes: usize,
         names: Vec<(String, String)>,

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::store::{StoreError, StoreReader};
 use super::{Engine, EngineShared};
-use crate::{DiskRoom, EngineHealth, IndexHealth, StoreHealth};
+use crate::{DiskSpace, EngineHealth, IndexHealth, StoreHealth};
 use base::log::event;
 
 impl Engine {
@@ -33,7 +33,7 @@ impl Engine {
             damage: shared.notes.damage().clone(),
             index,
             index_waits: shared.notes.index_waits().clone(),
-            disk: DiskRoom::of(&shared.folder),
+            disk: DiskSpace::of(&shared.folder),
             overlay_rows: shared.overlay_rows.load(Ordering::Acquire),
             queue: shared.queued.load(Ordering::Acquire),
             seq: shared.seq(),

@@ -4,10 +4,10 @@
 //! is far behind (the tail is indexed first), or there is none (everything is). Meanwhile searches are told to wait.
 
 mod background;
-mod bell;
 mod building;
+mod disk_space;
+mod notifier;
 mod publishing;
-mod room;
 mod steps;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,20 +17,20 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::EngineShared;
-use super::beside::{ReplacementIndex, clear_away, exchange, put_in_place};
 use super::index::{self, IndexWriterHandle, Snapshot};
 use super::overlay::Generation;
+use super::replacement::{ReplacementIndex, clear_away, exchange, put_in_place};
 use super::store::StoreError;
 use super::view::IndexView;
 use background::BackgroundTask;
 use base::log::event;
 use base::threads::{self, give_way, is_beyond_limits};
-pub(super) use bell::Bell;
 #[cfg(test)]
 pub(crate) use building::Building;
 use building::build;
 pub(super) use building::{CHUNK_ROWS, chunk};
 use certificate::Seq;
+pub(super) use notifier::Notifier;
 pub(super) use steps::look_through;
 use steps::{TAIL_ROWS_MAX, balance, checked, put};
 
@@ -60,7 +60,7 @@ impl Indexer {
             true => look_through(shared, &writer),
             false => {
                 writer.set_merging(false);
-                shared.bell.suspect();
+                shared.notifier.suspect();
                 checked(|| writer.check().run_quick())
             }
         };
@@ -131,7 +131,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         let (mut problem, view) = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(RoundsEnd::Closed) => return writer.close(),
-            Ok(RoundsEnd::Beside(beside)) => match replace(shared, writer, *beside) {
+            Ok(RoundsEnd::Replacement(replacement)) => match replace(shared, writer, *replacement) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -151,7 +151,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         if let Some(view) = view {
             event!(INDEX_NO_ROOM, problem);
             shared.note_index_waits(Some(problem));
-            match room::wait(shared, view.index.at) {
+            match disk_space::wait(shared, view.index.at) {
                 None => return,
                 Some(Ok(next)) => {
                     writer = next;
@@ -163,7 +163,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
         if shared.view().is_some() {
             give_up(shared, &problem);
         }
-        if !shared.bell.pause(back_off.next(Instant::now())) {
+        if !shared.notifier.pause(back_off.next(Instant::now())) {
             return;
         }
         // Whatever was wrong with the index, the store has it all.
@@ -174,7 +174,7 @@ fn run(shared: &Arc<EngineShared>, mut writer: IndexWriterHandle, mut at: Seq) {
 
 /// What searches go on with while the system gives the index no room or no thread.
 fn stuck(shared: &EngineShared, problem: &str) -> Option<Arc<IndexView>> {
-    shared.view().filter(|_| room::is_missing(shared, problem))
+    shared.view().filter(|_| disk_space::is_missing(shared, problem))
 }
 
 /// Searches wait from now on.
@@ -182,7 +182,7 @@ pub(super) fn give_up(shared: &EngineShared, problem: &str) {
     event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
-    shared.bell.note_given_up();
+    shared.notifier.note_given_up();
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -190,16 +190,16 @@ pub(super) fn give_up(shared: &EngineShared, problem: &str) {
 
 /// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
 fn anew(shared: &EngineShared) -> Option<IndexWriterHandle> {
-    while !shared.bell.is_closed() {
+    while !shared.notifier.is_closed() {
         match IndexWriterHandle::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
             Err(error) => {
                 event!(INDEX_NONE_YET, problem = %error.0);
                 shared.note_building(format!("no new index can be made yet: {}", error.0));
-                shared.bell.note_given_up();
+                shared.notifier.note_given_up();
             }
         }
-        shared.bell.pause(REBUILD_PAUSE_MIN * 4);
+        shared.notifier.pause(REBUILD_PAUSE_MIN * 4);
     }
     None
 }
@@ -228,7 +228,7 @@ impl BackOff {
 enum RoundsEnd {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Box<ReplacementIndex>),
+    Replacement(Box<ReplacementIndex>),
 }
 
 fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -> Result<RoundsEnd, String> {
@@ -247,13 +247,13 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {
-        if shared.bell.was_condemned() {
+        if shared.notifier.was_condemned() {
             return Err("a search could not read it".into());
         }
         if shared.view().is_none() {
             return Err("its view was given up".into());
         }
-        if shared.bell.is_time_to_look() {
+        if shared.notifier.is_time_to_look() {
             match shared.index_medium.is_checked_at_once(writer.bytes()) {
                 true => look_through(shared, writer)?,
                 false if look.is_running() => {}
@@ -274,13 +274,13 @@ fn rounds(shared: &Arc<EngineShared>, writer: &mut IndexWriterHandle, at: Seq) -
         round(shared, writer)?;
         make_orders(shared, &mut orders)?;
         shared.note_index_waits(None);
-        if let Some(mut beside) = shared.bell.offered() {
-            match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(RoundsEnd::Beside(Box::new(beside))),
-                Err(problem) => beside.refuse(problem),
+        if let Some(mut replacement) = shared.notifier.offered() {
+            match shared.catch_up_replacement(&mut replacement) {
+                Ok(()) => return Ok(RoundsEnd::Replacement(Box::new(replacement))),
+                Err(problem) => replacement.refuse(problem),
             }
         }
-        more = shared.bell.wait();
+        more = shared.notifier.wait();
     }
     round(shared, writer)?;
     Ok(RoundsEnd::Closed)
@@ -308,9 +308,9 @@ fn make_orders(shared: &Arc<EngineShared>, orders: &mut BackgroundTask) -> Resul
 fn replace(
     shared: &EngineShared,
     writer: IndexWriterHandle,
-    beside: ReplacementIndex,
+    replacement: ReplacementIndex,
 ) -> Result<IndexWriterHandle, String> {
-    let ReplacementIndex { writer: made, answer, .. } = beside;
+    let ReplacementIndex { writer: made, answer, .. } = replacement;
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
     made.close();
@@ -367,7 +367,7 @@ fn round(shared: &EngineShared, writer: &mut IndexWriterHandle) -> Result<(), St
 }
 
 /// What a round takes in.
-pub(super) struct Sealed {
+pub(super) struct RoundInput {
     generations: Vec<Arc<Generation>>,
     /// The last change that counts.
     seq: Seq,
@@ -377,9 +377,9 @@ pub(super) struct Sealed {
 pub(super) fn index_sealed(
     shared: &EngineShared,
     writer: &mut IndexWriterHandle,
-    sealed: &Sealed,
+    sealed: &RoundInput,
 ) -> Result<Snapshot, String> {
-    let Sealed { generations, seq } = sealed;
+    let RoundInput { generations, seq } = sealed;
     let mut more = 0;
     for entry in generations.iter().flat_map(|generation| generation.until(*seq)) {
         more += balance(entry.new.is_some(), entry.old.is_some());

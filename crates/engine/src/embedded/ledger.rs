@@ -4,7 +4,7 @@ use super::Engine;
 use super::store::record::VersionRecord;
 use super::store::{self, StoreError, StoreReader, copy};
 use crate::{
-    CommittedChange, EntryHash, EntryHead, EntryLog, KeptTime, LogPiece, StoreChain, StoreMoment, StoredVersion,
+    CommittedChange, EntryHash, EntryHead, EntryLog, LogPiece, StoreChain, StoreSnapshot, StoredTime, StoredVersion,
 };
 use certificate::{Seq, Version};
 
@@ -57,19 +57,19 @@ impl Ledger<'_> {
         })
     }
 
-    /// Changes after one, in their order, at most `max`, as the audit trail tells of them.
+    /// Changes after one, in their order, at most `max`, as the audit trail reports them.
     pub fn changes_after(&self, after: Seq, max: usize) -> Result<Vec<CommittedChange>, StoreError> {
         self.0.shared.committed_after(after, max)
     }
 
     /// The newest moment, read in one short transaction.
-    pub fn moment(&self) -> Result<StoreMoment, StoreError> {
+    pub fn moment(&self) -> Result<StoreSnapshot, StoreError> {
         self.0.reading(|reader| {
             let names =
                 self.0.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
             let position = reader.position()?;
             let since_1970 = |stamp: i64| (stamp > i64::MIN).then_some(stamp);
-            Ok(StoreMoment {
+            Ok(StoreSnapshot {
                 store: reader.meta_text("store")?,
                 epoch: reader.meta_text("epoch")?,
                 names: names.collect::<Result<_, StoreError>>()?,
@@ -79,7 +79,7 @@ impl Ledger<'_> {
                 next_id: position.next_id.get(),
                 next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
                 dictionaries: reader.dictionaries()?,
-                time: KeptTime {
+                time: StoredTime {
                     newest: since_1970(position.milliseconds),
                     accepted: since_1970(reader.clock_accepted()?),
                     resets: reader.clock_resets()?,

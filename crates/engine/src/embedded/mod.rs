@@ -1,12 +1,13 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
+pub mod actor;
 mod append;
-mod beside;
 mod classes;
 mod closed_certificates;
 mod closed_versions;
 mod committed;
 mod compact;
+mod compressed_version;
 mod consent;
 mod copy;
 mod counters;
@@ -23,11 +24,11 @@ mod ledger;
 mod links;
 mod notes;
 mod overlay;
-mod packed;
 mod panics;
 mod patients;
 mod predicate;
 mod reindex;
+mod replacement;
 mod restore;
 mod salvage;
 mod search_error;
@@ -40,7 +41,6 @@ mod tests;
 mod time;
 mod verify;
 mod view;
-pub mod who;
 mod writer;
 
 use std::path::Path;
@@ -57,6 +57,7 @@ use certificate::Seq;
 use certificate::search::{EngineQuery, Hit, SearchPage};
 use classes::Classes;
 pub use compact::Compacted;
+pub use compressed_version::CompressedVersion;
 pub use copy::{CopyCheck, CopyOrder, made_by};
 use counters::Counters;
 pub use engine::{Engine, EngineOptions, EngineOrigin};
@@ -67,7 +68,6 @@ use known_time::KnownTime;
 pub use ledger::Ledger;
 use links::PatientLinks;
 use notes::Notes;
-pub use packed::Packed;
 pub use patients::Patients;
 pub use restore::{RestoredStore, StoreRestore};
 pub use salvage::{Salvage, Salvaged};
@@ -77,15 +77,15 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
 pub use store::{MemoryLog, StoreError, expect_unused, payload};
 use store::{OpenedStore, Store, StoreReader};
-pub use verify::{VerifyProblem, VerifyReport, Verifying};
+pub use verify::{VerifyProblem, VerifyProgress, VerifyReport};
 use view::IndexView;
 use writer::{Job, SteppedWriter};
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
 
-/// What the engine's threads move.
-struct Hands {
+/// What the threads of an engine run.
+struct EngineWorkers {
     writer: SteppedWriter,
     queue: Receiver<Job>,
     indexer: Indexer,
@@ -118,30 +118,30 @@ impl Engine {
     }
 
     /// Starts the threads.
-    fn run((engine, hands): (Engine, Hands)) -> Result<Engine, StoreError> {
-        let writer = writer::start(hands.writer, hands.queue)?;
+    fn run((engine, workers): (Engine, EngineWorkers)) -> Result<Engine, StoreError> {
+        let writer = writer::start(workers.writer, workers.queue)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(writer);
-        let indexer = indexer::start(hands.indexer)?;
+        let indexer = indexer::start(workers.indexer)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(indexer);
         Ok(engine)
     }
 
-    /// Opens the data folder to look at it: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
+    /// Opens the data folder read-only: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
     /// to the folder, and leaves it as it was.
     ///
     /// # Errors
     /// As [`open`](Self::open), or there is no store.
-    pub fn look(options: EngineOptions) -> Result<Engine, StoreError> {
+    pub fn open_read_only(options: EngineOptions) -> Result<Engine, StoreError> {
         let media = EngineMedia::default();
-        let (store, opened) = Store::look(&options.folder, store_options(&options, media.store))?;
+        let (store, opened) = Store::open_read_only(&options.folder, store_options(&options, media.store))?;
         let (seal_key, migrated, names) = (opened.seal_key, opened.migrated, options.names.clone());
         let shared = Self::share(&options, media.index, store, opened)?;
         let (queue, threads) = (Mutex::new(None), Mutex::default());
         Ok(Engine { shared, queue, threads, seal_key, migrated, names })
     }
 
-    /// The engine without its threads: whoever holds its hands moves them.
-    fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, Hands), StoreError> {
+    /// The engine before its threads are started, and the workers that they run.
+    fn assemble(options: &EngineOptions, media: EngineMedia) -> Result<(Engine, EngineWorkers), StoreError> {
         make_folder(&options.folder)
             .map_err(|error| StoreError::Io(format!("{}: {error}", options.folder.display())))?;
         let opened = Store::open(&options.folder, store_options(options, media.store))?;
@@ -153,7 +153,7 @@ impl Engine {
         options: &EngineOptions,
         index_medium: index::IndexMedium,
         (store, opened): (Store, OpenedStore),
-    ) -> Result<(Engine, Hands), StoreError> {
+    ) -> Result<(Engine, EngineWorkers), StoreError> {
         let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
         let shared = Self::share(options, index_medium, store, opened)?;
         let indexer = Indexer::open(&shared)?;
@@ -162,7 +162,7 @@ impl Engine {
         let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
         let names = options.names.clone();
         let engine = Engine { shared, queue: sender, threads, seal_key, migrated, names };
-        Ok((engine, Hands { writer, queue, indexer }))
+        Ok((engine, EngineWorkers { writer, queue, indexer }))
     }
 
     /// What all parts of an engine share, over an open store.
@@ -199,7 +199,7 @@ impl Engine {
             queued: AtomicUsize::new(0),
             links,
             closed: RwLock::default(),
-            bell: indexer::Bell::default(),
+            notifier: indexer::Notifier::default(),
             reindexing: Mutex::default(),
         }))
     }
@@ -227,7 +227,7 @@ impl Engine {
             epoch: &self.shared.origin.epoch,
             format: store::FORMAT,
             // What a look does in memory is done again by whoever opens the folder to write.
-            migrated_from: self.migrated.filter(|_| !self.shared.store.is_looked_at()),
+            migrated_from: self.migrated.filter(|_| !self.shared.store.is_read_only()),
             seal_key: self.seal_key,
         }
     }
@@ -238,18 +238,18 @@ impl Engine {
         let current = match write {
             Write::Create { .. } => None,
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
-                self.read(*id, None, |entry| entry.standing())?
+                self.read(*id, None, |entry| entry.effective_row())?
             }
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))
     }
 
     /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
-    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, StoreError> {
+    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<CompressedVersion>>, StoreError> {
         let reader = self.shared.store.reader()?;
         let mut versions = Vec::with_capacity(hits.len());
         for hit in hits {
-            let version = self.shared.packed(&reader, hit.id, hit.version)?;
+            let version = self.shared.compressed(&reader, hit.id, hit.version)?;
             let Some(left) = room.checked_sub(version.bytes_max()) else { return Ok(None) };
             room = left;
             versions.push(version);
@@ -258,8 +258,8 @@ impl Engine {
     }
 
     /// One version a page names. A version never changes, so a page may be read piece by piece.
-    pub fn packed(&self, hit: Hit) -> Result<Packed, StoreError> {
-        self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
+    pub fn compressed(&self, hit: Hit) -> Result<CompressedVersion, StoreError> {
+        self.shared.compressed(&*self.shared.store.reader()?, hit.id, hit.version)
     }
 
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
@@ -295,12 +295,12 @@ impl Engine {
 
     /// Makes the indexer take its round now instead of waiting for the second to pass.
     pub fn index_now(&self) {
-        self.shared.bell.ring();
+        self.shared.notifier.wake();
     }
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
     pub fn close(&self) {
-        if self.stop() || self.shared.store.is_looked_at() {
+        if self.stop() || self.shared.store.is_read_only() {
             self.let_go();
         }
     }
@@ -322,7 +322,7 @@ impl Engine {
         for (at, thread) in threads.into_iter().enumerate() {
             // The writer ends when its queue does; only then is the indexer told that nothing more will come.
             if at == 1 {
-                self.shared.bell.close();
+                self.shared.notifier.close();
             }
             if thread.join().is_err() {
                 event!(THREAD_OF_ENGINE);

@@ -23,9 +23,9 @@ pub(super) struct OverlayEntry {
     pub id: Id,
     pub version: Version,
     /// None: the certificate was deleted.
-    pub new: Option<Arc<Numbered>>,
+    pub new: Option<Arc<NumberedRow>>,
     /// None: the certificate is new.
-    pub old: Option<Arc<Numbered>>,
+    pub old: Option<Arc<NumberedRow>>,
     /// Seq of the next change of this id, or [`NEVER`].
     superseded: AtomicU64,
     /// The entry before of this id in the same generation.
@@ -39,7 +39,7 @@ const NONE: u32 = u32::MAX;
 
 /// A row with the number of its class.
 #[derive(Debug)]
-pub(super) struct Numbered {
+pub(super) struct NumberedRow {
     pub row: Row,
     pub class: u32,
 }
@@ -165,8 +165,8 @@ pub(super) struct NewEntry {
     pub seq: Seq,
     pub id: Id,
     pub version: Version,
-    pub new: Option<Arc<Numbered>>,
-    pub old: Option<Arc<Numbered>>,
+    pub new: Option<Arc<NumberedRow>>,
+    pub old: Option<Arc<NumberedRow>>,
 }
 
 fn hash(term: &Term) -> u64 {
@@ -180,7 +180,7 @@ fn hash(term: &Term) -> u64 {
 
 /// A map that one thread writes and many read, in parts with a lock each; no lock is held for longer than a look-up.
 #[derive(Debug)]
-struct Shards<V>([Mutex<HashMap<u64, V, BuildHasherDefault<Spread>>>; SHARDS]);
+struct Shards<V>([Mutex<HashMap<u64, V, BuildHasherDefault<SpreadHasher>>>; SHARDS]);
 
 const SHARDS: usize = 32;
 
@@ -191,7 +191,7 @@ impl<V> Default for Shards<V> {
 }
 
 impl<V: Copy> Shards<V> {
-    fn shard(&self, key: u64) -> std::sync::MutexGuard<'_, HashMap<u64, V, BuildHasherDefault<Spread>>> {
+    fn shard(&self, key: u64) -> std::sync::MutexGuard<'_, HashMap<u64, V, BuildHasherDefault<SpreadHasher>>> {
         self.0[(key as usize) % SHARDS].lock().expect("no holder of this lock can panic")
     }
 
@@ -206,9 +206,9 @@ impl<V: Copy> Shards<V> {
 
 /// Spreads keys that are hashes or counted numbers already.
 #[derive(Default)]
-struct Spread(u64);
+struct SpreadHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for SpreadHasher {
     fn write_u64(&mut self, key: u64) {
         self.0 = (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
@@ -235,7 +235,7 @@ mod tests {
         Term::new(Field::Subject, TermForm::Code, value)
     }
 
-    fn row(values: &[&str]) -> Arc<Numbered> {
+    fn row(values: &[&str]) -> Arc<NumberedRow> {
         let class = Class {
             state: State::Draft,
             profile: Profile::Driver,
@@ -247,14 +247,14 @@ mod tests {
         terms.push(Term::new(Field::Subject, TermForm::Present, ""));
         terms.sort_unstable();
         let row = Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms };
-        Arc::new(Numbered { row, class: 0 })
+        Arc::new(NumberedRow { row, class: 0 })
     }
 
     fn id(id: u64) -> Id {
         Id::new(id).unwrap()
     }
 
-    fn change(seq: u64, of: u64, old: Option<&Arc<Numbered>>, new: Option<&Arc<Numbered>>) -> NewEntry {
+    fn change(seq: u64, of: u64, old: Option<&Arc<NumberedRow>>, new: Option<&Arc<NumberedRow>>) -> NewEntry {
         NewEntry { seq: Seq(seq), id: id(of), version: Version::FIRST, new: new.cloned(), old: old.cloned() }
     }
 

@@ -1,7 +1,7 @@
 //! A filter made ready for one moment: conditions on classes are tables by class number, and whatever can be folded is.
 
 use super::classes::Classes;
-use super::overlay::Numbered;
+use super::overlay::NumberedRow;
 use certificate::Id;
 use certificate::search::filter::{Filter, TimeTest, TitleTest};
 use certificate::search::parameter::TimeField;
@@ -82,7 +82,7 @@ impl Predicate {
     }
 
     /// Whether the version of certificate `id` that `row` describes meets it. The row's class must be known at the moment.
-    pub(super) fn matches(&self, id: Id, row: &Numbered) -> bool {
+    pub(super) fn matches(&self, id: Id, row: &NumberedRow) -> bool {
         match self {
             Predicate::Always => true,
             Predicate::Never => false,

@@ -12,9 +12,9 @@ use std::sync::{Arc, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use super::beside::{ReindexProblem, ReplacementIndex, beside};
 use super::index::{self, IndexWriterHandle, Snapshot};
 use super::indexer::{CHUNK_ROWS, chunk};
+use super::replacement::{ReindexProblem, ReplacementIndex, replacement_folder};
 use super::{Engine, EngineShared};
 use base::log::event;
 use base::threads::give_way;
@@ -56,12 +56,12 @@ impl Engine {
                 let thread = thread::Builder::new().name("hcert-reindex".into());
                 let thread = thread.spawn_scoped(scope, || {
                     give_way();
-                    shared.build_beside(progress)
+                    shared.build_replacement(progress)
                 });
                 let thread = thread.map_err(|error| format!("no thread can be started: {error}"))?;
                 thread.join().unwrap_or_else(|_| Err("it panicked".into()))
             });
-            built.inspect_err(|_| drop(index::remove(&beside(&self.shared.index_folder))))?;
+            built.inspect_err(|_| drop(index::remove(&replacement_folder(&self.shared.index_folder))))?;
         }
         let view = self.shared.view().ok_or("the index was given up meanwhile and is being built")?;
         Ok(view.index.alive)
@@ -74,21 +74,21 @@ impl EngineShared {
         // An index that is being built already follows the rules of this release.
         let Ok(_only) = self.reindexing.try_lock() else { return Ok(()) };
         give_way();
-        let built = catch_unwind(AssertUnwindSafe(|| self.build_beside(&mut |_, _| ())));
+        let built = catch_unwind(AssertUnwindSafe(|| self.build_replacement(&mut |_, _| ())));
         built.unwrap_or_else(|_| Err("it panicked".into())).inspect_err(|problem| {
             event!(INDEX_NOT_RENEWED, problem);
-            drop(index::remove(&beside(&self.index_folder)));
+            drop(index::remove(&replacement_folder(&self.index_folder)));
         })
     }
 
     /// While the index is missing the indexer builds it anyway.
     fn wait_until_searchable(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
-        let given_up = self.bell.given_up();
+        let given_up = self.notifier.given_up();
         while self.view().is_none() {
-            if self.bell.is_closed() {
+            if self.notifier.is_closed() {
                 return Err(closing());
             }
-            if self.bell.given_up() != given_up {
+            if self.notifier.given_up() != given_up {
                 return Err(self.why_built().unwrap_or_else(|| "the index was given up".into()));
             }
             let last = self.seq();
@@ -100,14 +100,15 @@ impl EngineShared {
     }
 
     /// Makes an index beside, and has the indexer take it over.
-    fn build_beside(self: &Arc<Self>, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
+    fn build_replacement(self: &Arc<Self>, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), ReindexProblem> {
         let told = |error: index::IndexError| error.0;
-        let (mut writer, _) = IndexWriterHandle::create(&beside(&self.index_folder), &self.origin).map_err(told)?;
+        let (mut writer, _) =
+            IndexWriterHandle::create(&replacement_folder(&self.index_folder), &self.origin).map_err(told)?;
         let (mut at, mut uncommitted, mut more) = (Seq(0), 0, 0);
         loop {
             let target = self.seq();
             progress(at, target);
-            if self.bell.is_closed() {
+            if self.notifier.is_closed() {
                 writer.close();
                 return Err(closing());
             }
@@ -124,21 +125,21 @@ impl EngineShared {
         }
         writer.commit(at, more, self.classes().ranks()).map_err(told)?;
         let (answer, ended): (_, Receiver<_>) = sync_channel(1);
-        self.bell.offer(ReplacementIndex { writer, at, answer });
+        self.notifier.offer(ReplacementIndex { writer, at, answer });
         let ended = ended.recv().unwrap_or_else(|_| Err(closing()));
         progress(self.seq(), self.seq());
         ended
     }
 
     /// Brings an index that was made beside to the checkpoint of the one in use, which has just been committed.
-    pub(super) fn catch_up_beside(&self, beside: &mut ReplacementIndex) -> Result<(), ReindexProblem> {
+    pub(super) fn catch_up_replacement(&self, replacement: &mut ReplacementIndex) -> Result<(), ReindexProblem> {
         let until = self.view().ok_or("the index was given up meanwhile")?.index.at;
         let mut more = 0;
-        while beside.at < until {
-            let Some(done) = chunk(self, &beside.writer, beside.at, until)? else { break };
-            (beside.at, more) = (done.at, more + done.more);
+        while replacement.at < until {
+            let Some(done) = chunk(self, &replacement.writer, replacement.at, until)? else { break };
+            (replacement.at, more) = (done.at, more + done.more);
         }
-        let committed = beside.writer.commit(until, more, self.classes().ranks());
+        let committed = replacement.writer.commit(until, more, self.classes().ranks());
         committed.map(drop).map_err(|error| error.0)
     }
 

@@ -10,7 +10,7 @@ use super::derive::Derivation;
 use super::store::copy::{self, CopiedEntry};
 use super::store::{CommitNeed, Store, StoreError, StoreMark, StoreOptions, StorePosition};
 use super::{Engine, EngineMedia, EngineOptions, FolderNames, store_options};
-use crate::{Beginning, ClockReset, EntryLog, PieceForm, RestoreEnd, system_clock};
+use crate::{ClockReset, EntryLog, PieceForm, RestoreEnd, RestoreStart, system_clock};
 use certificate::Seq;
 
 /// A store that is being restored. Nobody else can open its folder as long as the mark of the restore lies in it.
@@ -43,8 +43,8 @@ impl StoreRestore {
     ///
     /// # Errors
     /// The folder cannot be written, or a dictionary cannot be used.
-    pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<StoreRestore, StoreError> {
-        let Beginning { store: uuid, names, origin, dictionaries, form, to, onto } = beginning;
+    pub fn begin(folder: &Path, cache_bytes: usize, beginning: RestoreStart) -> Result<StoreRestore, StoreError> {
+        let RestoreStart { store: uuid, names, origin, dictionaries, form, to, onto } = beginning;
         let options = StoreOptions::of_restore(cache_bytes, FolderNames(names));
         let (store, opened) = Store::open_restoring(folder, options)?;
         if opened.position.seq != onto.as_ref().map_or(Seq(0), |onto| onto.changes) {

@@ -15,7 +15,7 @@ use super::store::pages::{Leaf, PageWidths, Pages, UnreadablePage, WalkEvent};
 use super::store::record::{EntryKind, VersionRecord};
 use super::store::row::read_row;
 use super::store::{ChangeKind, ChangeRow, StoreError, format_2};
-use super::{packed, store};
+use super::{compressed_version, store};
 use crate::{STORE_FILE, StoredVersion};
 use certificate::{Consent, Id, Openness, Stamp, State, Version};
 use fhir::json;
@@ -399,7 +399,7 @@ impl Salvage {
         if record.state == State::Deleted && !record.is_bare() {
             return Err(wrong("a deletion has a body"));
         }
-        let stored = packed::stored(&record, found.id, found.version, dictionary)?;
+        let stored = compressed_version::stored(&record, found.id, found.version, dictionary)?;
         if record.state == State::Deleted {
             return Ok(stored);
         }

@@ -58,7 +58,7 @@ pub(super) struct EngineShared {
     pub links: RwLock<PatientLinks>,
     /// Versions of closed certificates; none before a history asks for them, and after the store was opened again.
     pub closed: RwLock<Option<ClosedVersions>>,
-    pub bell: indexer::Bell,
+    pub notifier: indexer::Notifier,
     /// Held by whoever builds the index beside.
     pub reindexing: Mutex<()>,
 }
@@ -94,11 +94,11 @@ impl EngineShared {
         match catch_unwind(AssertUnwindSafe(part)) {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
-                self.bell.condemn();
+                self.notifier.condemn();
                 Err(SearchError::Failed(error.0))
             }
             Err(_) => {
-                self.bell.suspect();
+                self.notifier.suspect();
                 Err(SearchError::Failed("it panicked".into()))
             }
         }

@@ -156,7 +156,7 @@ impl Engine {
     /// The index that searches use; of a folder that is only looked at, the one that lies there.
     fn index_at_hand(&self) -> Option<Arc<index::Snapshot>> {
         let shared = &self.shared;
-        if !shared.store.is_looked_at() {
+        if !shared.store.is_read_only() {
             return shared.view().map(|view| view.index.clone());
         }
         // A damaged file may show as a panic as well as an error; a check tells more.

@@ -196,7 +196,7 @@ fn a_deleted_draft_leaves_the_search_and_keeps_its_history() {
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
     let query = HistoryQuery { id: Some(draft.id), since: None, at: None, page: 1, count: 10, hidden: None };
     let history = fixture.engine.history(&query).unwrap().unwrap();
-    let [tombstone, before] = [0, 1].map(|at| fixture.engine.packed(history.hits[at]).unwrap().expand().unwrap());
+    let [tombstone, before] = [0, 1].map(|at| fixture.engine.compressed(history.hits[at]).unwrap().expand().unwrap());
     assert_eq!((tombstone.state, before.state), (State::Deleted, State::Draft));
     assert!(tombstone.resource.is_empty() && !before.resource.is_empty());
 }
@@ -441,7 +441,7 @@ fn a_condemned_index_is_replaced_while_writes_go_on() {
                 // Every change is a create here.
                 Ok(page) if page.total == page.at.0 => {
                     if !std::mem::replace(&mut condemned, true) {
-                        engine.shared.bell.condemn();
+                        engine.shared.notifier.condemn();
                     }
                 }
                 Ok(page) => panic!("{} of {}", page.total, page.at),

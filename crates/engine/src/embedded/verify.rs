@@ -14,7 +14,7 @@ mod small;
 mod versions;
 
 use findings::VerifyFindings;
-pub use findings::{VerifyProblem, VerifyReport, Verifying};
+pub use findings::{VerifyProblem, VerifyProgress, VerifyReport};
 use indexed::IndexComparison;
 
 use super::classes::Classes;
@@ -30,16 +30,16 @@ use fhir::date_time;
 const VERIFY_STEPS: u64 = 1024;
 
 /// What a check knows of its beginning, and what it found.
-struct Check<'c> {
+struct StoreCheck<'c> {
     shared: &'c EngineShared,
     names: &'c Names,
-    start: Start,
+    start: CheckStart,
     found: VerifyFindings,
-    report: &'c mut dyn FnMut(&Verifying),
+    report: &'c mut dyn FnMut(&VerifyProgress),
 }
 
 /// The store when the check began.
-struct Start {
+struct CheckStart {
     /// The last change.
     seq: Seq,
     /// The last entry of the register.
@@ -57,7 +57,7 @@ struct Start {
     at: i64,
 }
 
-impl Start {
+impl CheckStart {
     /// Whether time began again between two changes.
     fn has_reset(&self, after: Seq, before: Seq) -> bool {
         self.resets.iter().any(|reset| (after.0..before.0).contains(&reset.change))
@@ -74,10 +74,10 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
-    pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<VerifyReport, StoreError> {
+    pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&VerifyProgress)) -> Result<VerifyReport, StoreError> {
         let verified = self.shared.heed(self.verified(names, report))?;
         let others = || verified.problems.iter().find(|problem| problem.part != "index");
-        // A file that is gone is told by the health as that.
+        // The health check reports a file that is gone.
         if !self.shared.store.is_gone()
             && let Some(problem) = others()
         {
@@ -85,18 +85,18 @@ impl Engine {
         }
         if verified.problems.iter().any(|problem| problem.part == "index") {
             // Whoever looks after it looks it through, and builds it again where that is needed.
-            self.shared.bell.suspect();
+            self.shared.notifier.suspect();
         }
         Ok(verified)
     }
 
-    fn verified(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<VerifyReport, StoreError> {
+    fn verified(&self, names: &Names, report: &mut dyn FnMut(&VerifyProgress)) -> Result<VerifyReport, StoreError> {
         let mut found = VerifyFindings::default();
         if let Err(gone) = self.shared.store.expect_in_place() {
             found.tell("file", &gone.to_string());
         }
-        if self.shared.store.is_looked_at() {
-            report(&Verifying { part: "file", at: 0, of: 1 });
+        if self.shared.store.is_read_only() {
+            report(&VerifyProgress { part: "file", at: 0, of: 1 });
             // redb's own check ends at the first page that cannot be read; what it looks at besides are the free pages.
             let is_whole = pages::pages(&self.shared.store.pages()?, &mut found);
             match is_whole.then(|| self.shared.store.integrity()) {
@@ -108,17 +108,17 @@ impl Engine {
                 Some(Err(error)) => return Err(error),
             }
         }
-        if let Some(from) = self.migrated.filter(|_| self.shared.store.is_looked_at()) {
+        if let Some(from) = self.migrated.filter(|_| self.shared.store.is_read_only()) {
             found.note(&format!(
                 "the store is of format {from} and was looked at as the next start will bring it to format {FORMAT}"
             ));
         }
-        report(&Verifying { part: "index", at: 0, of: 1 });
+        report(&VerifyProgress { part: "index", at: 0, of: 1 });
         // The index first: the store is never behind it.
-        let (index, standing) = self.index_to_compare(&mut found);
+        let (index, verdict) = self.index_to_compare(&mut found);
         let reader = self.shared.store.reader()?;
         let position = reader.position()?;
-        let start = Start {
+        let start = CheckStart {
             seq: found.readable("log", reader.last_change())?.flatten().map_or(position.seq, |change| change.seq),
             register: found
                 .readable("register", reader.last_entry(EntryLog::Register))?
@@ -133,23 +133,23 @@ impl Engine {
         };
         let classes = classes(&reader, &mut found)?;
         drop(reader);
-        let mut check = Check { shared: &self.shared, names, start, found, report };
-        check.part("meta", Check::small)?;
+        let mut check = StoreCheck { shared: &self.shared, names, start, found, report };
+        check.part("meta", StoreCheck::small)?;
         let mut indexed = index.as_ref().and_then(|index| IndexComparison::read(index, &mut check.found));
         check.part("version", |check| check.versions(&classes, &mut indexed))?;
         if let Some(indexed) = &indexed {
             indexed.finish(&mut check.found);
         }
-        check.part("log", Check::logs)?;
-        check.part("consent", Check::consents)?;
-        check.part("patient", Check::patients)?;
+        check.part("log", StoreCheck::logs)?;
+        check.part("consent", StoreCheck::consents)?;
+        check.part("patient", StoreCheck::patients)?;
         check.clock();
-        check.found.conclude(standing);
+        check.found.conclude(verdict);
         Ok(check.found.verified(check.start.seq, check.start.register))
     }
 }
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Runs one part. What ends it early is told and keeps no other part from being looked at.
     fn part(
         &mut self,
@@ -159,7 +159,7 @@ impl Check<'_> {
         match caught(|| run(self)) {
             Some(Ok(())) => {}
             // A folder that is looked at is opened again by the next part.
-            Some(Err(StoreError::Reopening)) if self.shared.store.is_looked_at() => {
+            Some(Err(StoreError::Reopening)) if self.shared.store.is_read_only() => {
                 self.found.tell(name, "it cannot be read to its end: the file system failed");
             }
             Some(Err(StoreError::Reopening)) => return Err(StoreError::Reopening),
@@ -183,7 +183,7 @@ impl Check<'_> {
     }
 
     fn at(&mut self, part: &'static str, at: u64, of: u64) {
-        (self.report)(&Verifying { part, at, of });
+        (self.report)(&VerifyProgress { part, at, of });
     }
 
     /// Walks a table of records. Rows that cannot be read are told, and the walk goes on behind them.

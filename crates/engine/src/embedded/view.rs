@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::classes::Classes;
 use super::counters::Counters;
 use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot};
-use super::overlay::{Generation, Numbered, OverlayEntry};
+use super::overlay::{Generation, NumberedRow, OverlayEntry};
 use super::predicate::Predicate;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
@@ -37,7 +37,7 @@ pub(super) struct IndexView {
 /// How a search is run.
 pub(super) struct Planned {
     predicate: Predicate,
-    total: Total,
+    total: KnownTotal,
     way: SearchPath,
     /// Rows to look at, roughly.
     pub rows: u64,
@@ -45,7 +45,7 @@ pub(super) struct Planned {
 
 /// What is known of the total before the search is run.
 #[derive(Clone, Copy)]
-enum Total {
+enum KnownTotal {
     /// All of it: only classes are asked for, and they are counted.
     Exact(u64),
     /// What the index has of it.
@@ -71,12 +71,12 @@ impl IndexView {
     pub(super) fn plan(&self, query: &EngineQuery) -> Result<Planned, index::IndexError> {
         let predicate = Predicate::new(&query.filter, &self.classes);
         let total = match &predicate {
-            Predicate::Always => Total::Exact(self.counters.all()),
-            Predicate::Never => Total::Exact(0),
-            Predicate::Class(table) => Total::Exact(self.counters.sum(table)),
+            Predicate::Always => KnownTotal::Exact(self.counters.all()),
+            Predicate::Never => KnownTotal::Exact(0),
+            Predicate::Class(table) => KnownTotal::Exact(self.counters.sum(table)),
             _ => match self.index.counted(&query.filter) {
-                Some(count) => Total::Index(count),
-                None => self.by_classes(query, &predicate)?.map_or(Total::Unknown, Total::Exact),
+                Some(count) => KnownTotal::Index(count),
+                None => self.by_classes(query, &predicate)?.map_or(KnownTotal::Unknown, KnownTotal::Exact),
             },
         };
         self.plan_with(query, predicate, total)
@@ -96,7 +96,7 @@ impl IndexView {
         let (count, _) = self.walk(SearchPath::Driven(plans), &left, &order, 0)?;
         let mut share = 0;
         self.each_entry(&query.filter, &mut |entry| {
-            let meets = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
+            let meets = |row: &Option<Arc<NumberedRow>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
             share += i64::from(meets(&entry.new)) - i64::from(meets(&entry.old));
         });
         let exceptions = u64::try_from(count as i64 + share).expect("no view counts less than nothing");
@@ -118,10 +118,15 @@ impl IndexView {
         self.counters.sum(table) <= self.counters.all() / FEW_SHARE
     }
 
-    fn plan_with(&self, query: &EngineQuery, predicate: Predicate, total: Total) -> Result<Planned, index::IndexError> {
+    fn plan_with(
+        &self,
+        query: &EngineQuery,
+        predicate: Predicate,
+        total: KnownTotal,
+    ) -> Result<Planned, index::IndexError> {
         let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
-        if let Total::Exact(known) | Total::Index(known) = total {
+        if let KnownTotal::Exact(known) | KnownTotal::Index(known) = total {
             let (skip, take) = page(query);
             let walk = |rows: u64| rows.saturating_mul(self.index.rows()).checked_div(known).unwrap_or(0);
             let before = walk(skip.min(known.saturating_sub(skip)));
@@ -158,17 +163,17 @@ impl IndexView {
         };
         let merged = |jumps| SearchPath::Merged { jumps };
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
-        let count = Total::Index(self.walk(driven(false), &predicate(), &order, 0).unwrap().0);
+        let count = KnownTotal::Index(self.walk(driven(false), &predicate(), &order, 0).unwrap().0);
         let planned = |total, way| Planned { predicate: predicate(), total, way, rows: 0 };
         let mut plans = vec![
-            planned(Total::Unknown, driven(false)),
-            planned(Total::Unknown, driven(true)),
+            planned(KnownTotal::Unknown, driven(false)),
+            planned(KnownTotal::Unknown, driven(true)),
             planned(count, driven(false)),
             planned(count, merged(false)),
             planned(count, merged(true)),
-            Planned { rows: u64::MAX, ..planned(Total::Unknown, driven(false)) },
+            Planned { rows: u64::MAX, ..planned(KnownTotal::Unknown, driven(false)) },
         ];
-        if let exact @ Total::Exact(_) = self.plan(query).unwrap().total {
+        if let exact @ KnownTotal::Exact(_) = self.plan(query).unwrap().total {
             plans.extend([planned(exact, driven(true)), planned(exact, merged(false)), planned(exact, merged(true))]);
         }
         plans
@@ -180,22 +185,22 @@ impl IndexView {
         let (skip, take) = page(query);
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
         let total = match total {
-            Total::Exact(total) if take == 0 || skip >= total => return Ok(self.page(total as i64, Vec::new())),
-            Total::Exact(_) | Total::Index(_) => total,
-            Total::Unknown if reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64 => {
+            KnownTotal::Exact(total) if take == 0 || skip >= total => return Ok(self.page(total as i64, Vec::new())),
+            KnownTotal::Exact(_) | KnownTotal::Index(_) => total,
+            KnownTotal::Unknown if reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64 => {
                 let (count, _) = self.walk(way, &predicate, &order, 0)?;
                 self.index.remember(&query.filter, count);
-                let planned = self.plan_with(query, predicate, Total::Index(count))?;
+                let planned = self.plan_with(query, predicate, KnownTotal::Index(count))?;
                 return self.run(query, planned);
             }
-            Total::Unknown => total,
+            KnownTotal::Unknown => total,
         };
         let jumps = matches!(way, SearchPath::Merged { jumps: true, .. });
         let overlay = self.overlay(query, &predicate, &order, jumps);
         let (total, way) = match (total, way) {
-            (Total::Exact(total), way) => (total as i64, way),
-            (Total::Index(count), way) => (count as i64 + overlay.share, way),
-            (Total::Unknown, way) => {
+            (KnownTotal::Exact(total), way) => (total as i64, way),
+            (KnownTotal::Index(count), way) => (count as i64 + overlay.share, way),
+            (KnownTotal::Unknown, way) => {
                 let (count, mut candidates) = self.walk(way, &predicate, &order, reach(query))?;
                 if rows >= COUNTED_ROWS_MIN {
                     self.index.remember(&query.filter, count);
@@ -282,7 +287,7 @@ impl IndexView {
             // The sum over all changes of one certificate telescopes to its newest row less the one the index holds.
             overlay.share += i64::from(new.is_some()) - i64::from(old.is_some());
             if jumps {
-                let place = |row: &Arc<Numbered>| order.candidate(entry.id, entry.version, row.class, &row.row);
+                let place = |row: &Arc<NumberedRow>| order.candidate(entry.id, entry.version, row.class, &row.row);
                 // What an earlier change of the same certificate added is taken away again at the same place.
                 overlay.moved.extend(new.map(|row| (place(row), 1)));
                 overlay.moved.extend(old.map(|row| (place(row), -1)));
@@ -300,18 +305,18 @@ impl IndexView {
     /// Entries that can matter to a filter: those of its most selective terms or ids, or all.
     fn each_entry<'v>(&'v self, filter: &Filter, each: &mut dyn FnMut(&'v OverlayEntry)) {
         for generation in self.generations.iter().filter(|generation| generation.len() > 0) {
-            match narrow(filter) {
-                Some(Narrow::Terms(terms)) if terms.len() == 1 => {
+            match overlay_key(filter) {
+                Some(OverlayKey::Terms(terms)) if terms.len() == 1 => {
                     generation.with_term(terms[0], self.seq).for_each(&mut *each);
                 }
-                Some(Narrow::Terms(terms)) => {
+                Some(OverlayKey::Terms(terms)) => {
                     let mut entries: Vec<&OverlayEntry> =
                         terms.iter().flat_map(|term| generation.with_term(term, self.seq)).collect();
                     entries.sort_unstable_by_key(|entry| entry.seq);
                     entries.dedup_by_key(|entry| entry.seq);
                     entries.into_iter().for_each(&mut *each);
                 }
-                Some(Narrow::Ids(ids)) => {
+                Some(OverlayKey::Ids(ids)) => {
                     ids.iter().flat_map(|id| generation.with_id(*id, self.seq)).for_each(&mut *each);
                 }
                 None => generation.until(self.seq).for_each(&mut *each),
@@ -352,18 +357,18 @@ struct Overlay {
 }
 
 /// What the overlay is asked by.
-enum Narrow<'f> {
+enum OverlayKey<'f> {
     Terms(Vec<&'f Term>),
     /// Sorted, without doubles.
     Ids(&'f [Id]),
 }
 
 /// The part of a filter that every match must meet and that the overlay can look up.
-fn narrow(filter: &Filter) -> Option<Narrow<'_>> {
+fn overlay_key(filter: &Filter) -> Option<OverlayKey<'_>> {
     match filter {
-        Filter::Term(term) if term.is_selective() => Some(Narrow::Terms(vec![term])),
-        Filter::Ids(ids) => Some(Narrow::Ids(ids)),
-        Filter::All(parts) => parts.iter().filter_map(narrow).min_by_key(Narrow::len),
+        Filter::Term(term) if term.is_selective() => Some(OverlayKey::Terms(vec![term])),
+        Filter::Ids(ids) => Some(OverlayKey::Ids(ids)),
+        Filter::All(parts) => parts.iter().filter_map(overlay_key).min_by_key(OverlayKey::len),
         Filter::Any(parts) => {
             let mut terms = Vec::new();
             for part in parts {
@@ -372,26 +377,26 @@ fn narrow(filter: &Filter) -> Option<Narrow<'_>> {
                     _ => return None,
                 }
             }
-            Some(Narrow::Terms(terms))
+            Some(OverlayKey::Terms(terms))
         }
         _ => None,
     }
 }
 
-impl Narrow<'_> {
+impl OverlayKey<'_> {
     fn len(&self) -> usize {
         match self {
-            Narrow::Terms(terms) => terms.len(),
-            Narrow::Ids(ids) => ids.len(),
+            OverlayKey::Terms(terms) => terms.len(),
+            OverlayKey::Ids(ids) => ids.len(),
         }
     }
 }
 
 /// A row with its class number, sharing the class of the list.
-pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>> {
+pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<NumberedRow>> {
     let (class, shared) = classes.find(&row.class)?;
     row.class = shared;
-    Some(Arc::new(Numbered { row, class }))
+    Some(Arc::new(NumberedRow { row, class }))
 }
 
 #[cfg(test)]
@@ -411,10 +416,10 @@ mod tests {
 
     /// What the overlay is asked by, in short.
     fn asked(filter: &Filter) -> String {
-        match narrow(filter) {
+        match overlay_key(filter) {
             None => "all".into(),
-            Some(Narrow::Ids(ids)) => format!("{} ids", ids.len()),
-            Some(Narrow::Terms(terms)) => {
+            Some(OverlayKey::Ids(ids)) => format!("{} ids", ids.len()),
+            Some(OverlayKey::Terms(terms)) => {
                 let values = terms.iter().map(|term| String::from_utf8_lossy(&term.bytes()[2..]).into_owned());
                 values.collect::<Vec<_>>().join("|")
             }

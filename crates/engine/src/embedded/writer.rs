@@ -1,10 +1,10 @@
 //! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
 
 mod consent;
-mod decided;
 mod deciding;
 mod import;
 mod job;
+mod outcome;
 mod pending;
 
 use std::collections::{HashMap, VecDeque};
@@ -23,10 +23,10 @@ use crate::{ClockDecision, ClockProblem, ClockReset};
 use base::log::event;
 use base::threads;
 use certificate::{Id, Stamp};
-use decided::Decided;
 pub(super) use job::{AnswerSender, Job, Prepared};
 use job::{Reply, keep};
-use pending::{BatchNewest, Made, Pending};
+use outcome::WriteOutcome;
+use pending::{BatchNewest, Pending, VersionTime};
 pub(super) use pending::{FailedBatch, SteppedWriter, StoredBatch};
 
 /// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
@@ -99,7 +99,7 @@ impl SteppedWriter {
             let _turn = self.shared.publishing();
             self.shared.set_view(None);
         }
-        self.shared.bell.ring();
+        self.shared.notifier.wake();
     }
 
     /// Lets the indexer catch up before the overlay reaches its bound: past its half a batch waits for each thousand rows more.
@@ -223,11 +223,11 @@ impl SteppedWriter {
             Job::Write(prepared) => {
                 let Prepared { write, draft, answer, has_waited } = *prepared;
                 let done = match self.one(batch, pending, write, &draft, has_waited) {
-                    Ok(Decided::Later(write)) => {
+                    Ok(WriteOutcome::Later(write)) => {
                         let prepared = Prepared { write: *write, draft, answer, has_waited: true };
                         return Ok(Some(Job::Write(Box::new(prepared))));
                     }
-                    Ok(Decided::Now(result)) => Ok(result),
+                    Ok(WriteOutcome::Now(result)) => Ok(result),
                     Err(error) => Err(error),
                 };
                 keep(replies, done, |result| Reply::Write(answer, result), Err(RefusedChange::Closed))

@@ -15,7 +15,7 @@ use super::problem::{NarrativeProblem, ProblemKind};
 use super::text::{is_bounded, named, only_text};
 use super::{XHTML, collapsed};
 
-/// Problems told of one narrative; who has more learns of them when these are gone. An answer tells of 100 in all.
+/// Problems told of one narrative; who has more learns of them when these are gone. An answer reports 100 in all.
 pub(super) const NARRATIVE_PROBLEMS_MAX: usize = 20;
 
 /// Every reason why a `Narrative.div` is not allowed, in the order found, each once and at its first place. A right div has none,
@@ -58,7 +58,7 @@ struct AttributeVerdict {
 }
 
 impl AttributeVerdict {
-    /// Tells of a problem, unless it is known. `at` reads the div from its beginning, so nobody asks it twice for one problem.
+    /// Reports a problem, unless it is known. `at` reads the div from its beginning, so nobody asks it twice for one problem.
     fn push(&mut self, kind: ProblemKind, detail: &str, at: impl FnOnce() -> TextPos) {
         let mut problem = NarrativeProblem::new(kind, detail);
         if !self.is_full() && !self.problems.iter().any(|known| known.is_like(&problem)) {
@@ -179,7 +179,7 @@ impl AttributeVerdict {
         }
     }
 
-    /// Tells of HTML's named characters, which XML does not know, and puts as many bytes in their places.
+    /// Reports HTML's named characters, which XML does not know, and puts as many bytes in their places.
     fn named_characters(&mut self, div: &str) -> String {
         let mut filled = String::with_capacity(div.len());
         while let Some(start) = div[filled.len()..].find(['&', '<']).map(|at| filled.len() + at) {

@@ -3,7 +3,7 @@
 //! Source: R5 `narrative.html`, `txt-1`: chapters 7 to 11 (without 9.4, `ins` and `del`) and 15 of HTML 4.0, `a`, images and
 //! `style` attributes; elements and their attributes as in R5's schema `fhir-xhtml.xsd`, which knows image maps too. Deprecated
 //! elements (`center`, `font`, `u` …) are out. Deprecated attributes of these chapters (`align`, `bgcolor`, `start` …) are not
-//! named there as out, tell of looks alone, and stay.
+//! named there as out, concern looks alone, and stay.
 
 use XhtmlKind::{Block, Inline, Part};
 

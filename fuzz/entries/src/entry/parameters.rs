@@ -6,13 +6,13 @@ use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
-use hcert::access::token::order::TokenOrder;
+use hcert::access::token::token_request::TokenRequest;
 use hcert::interaction::RequestContext;
-use hcert::interaction::asked::{OperationParameters, ParameterDefinition, ParameterKind, once};
-use hcert::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};
+use hcert::interaction::consent::body::{self as consent, DOCTOR, REPRESENTATIVE};
 use hcert::interaction::limits::REASON_CHARACTERS_MAX;
 use hcert::interaction::operation::reason::reason;
-use hcert::interaction::validate::asked::asked as validated;
+use hcert::interaction::operation_parameters::{OperationParameters, ParameterDefinition, ParameterKind, once};
+use hcert::interaction::validate::request::read as validated;
 
 /// A parameter of every kind, by the names that operations on code lists have for them.
 const KNOWN: [ParameterDefinition; 7] = [
@@ -63,13 +63,13 @@ fn reasons(bytes: &[u8]) {
 }
 
 fn consents(bytes: &[u8], context: &RequestContext) {
-    match said(context, bytes) {
+    match consent::read(context, bytes) {
         Ok(given) => {
             let parts = [(DOCTOR, given.doctor), (REPRESENTATIVE, given.representative)];
             let parts: Vec<_> =
                 parts.iter().filter_map(|(name, access)| Some((*name, access.as_ref()?.code()))).collect();
             assert!(!parts.is_empty(), "a consent says something");
-            assert_eq!(said(context, &parameters(&parts)).expect("what was taken is taken again"), given);
+            assert_eq!(consent::read(context, &parameters(&parts)).expect("what was taken is taken again"), given);
         }
         Err(refusal) => refused(&refusal),
     }
@@ -100,7 +100,7 @@ fn parameters(parts: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn order(bytes: &[u8]) {
-    let order = match TokenOrder::read(bytes) {
+    let order = match TokenRequest::read(bytes) {
         Ok(order) => order,
         Err(wrong) => return assert!(wrong.0.len() < 300, "the answer stays short: {}", wrong.0),
     };
@@ -111,7 +111,7 @@ fn order(bytes: &[u8]) {
     assert!(words.chain(&order.application).all(is_word), "words are short");
     assert!(order.clone().checked().as_ref() == Ok(&order), "an order that is complete stays as it is");
     let with_comment = [bytes, b"\n// the end"].concat();
-    assert!(TokenOrder::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
+    assert!(TokenRequest::read(&with_comment).as_ref() == Ok(&order), "a comment changes nothing");
     let claims = order.claims("https://hcert.example.ee", "hcert", 0, 300);
     json::parse_with_problems(claims.to_string().as_bytes()).expect("claims are JSON");
 }

@@ -8,11 +8,11 @@ use certificate::search::row::Row;
 use certificate::search::row_bytes;
 use certificate::search::term::{Term, TermForm};
 use certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
+use engine::embedded::actor;
 use engine::embedded::store::change::{CHANGE_BYTES, ChangeKind, ChangeRow};
 use engine::embedded::store::crc::crc;
 use engine::embedded::store::record::{EntryDraft, EntryKind, FieldTag, RecordFields, VersionRecord};
 use engine::embedded::store::{consent, patient};
-use engine::embedded::who;
 use engine::{Actor, PatientFacts};
 use fhir::json;
 use hcert::audit::Hash;
@@ -62,7 +62,7 @@ pub fn judge(bytes: &[u8]) {
 fn version(bytes: &[u8]) {
     let bytes = with_checksum(bytes);
     let Ok(record) = VersionRecord::read(&bytes) else { return };
-    if let Ok(read) = who::decode(record.fields) {
+    if let Ok(read) = actor::decode(record.fields) {
         is_kept(&read);
     }
     let draft = EntryDraft {
@@ -84,8 +84,8 @@ fn version(bytes: &[u8]) {
 /// Who acted comes back from fields.
 fn is_kept(read: &Actor) {
     let mut fields = Vec::new();
-    who::encode(read, &mut fields);
-    assert!(who::decode(RecordFields(&fields)).is_ok_and(|again| again == *read), "who acted comes back");
+    actor::encode(read, &mut fields);
+    assert!(actor::decode(RecordFields(&fields)).is_ok_and(|again| again == *read), "who acted comes back");
 }
 
 fn change(bytes: &[u8]) {
@@ -114,7 +114,7 @@ fn consent_change(bytes: &[u8]) {
             (said(&record), record.fields.0),
             "written and read, it is the same"
         );
-        if let Ok(read) = who::decode(record.fields) {
+        if let Ok(read) = actor::decode(record.fields) {
             is_kept(&read);
         }
     }
@@ -136,13 +136,13 @@ fn patient_version(bytes: &[u8]) {
 }
 
 fn event(bytes: &[u8]) {
-    let glanced = encoding::glance(bytes);
+    let summarised = encoding::summary(bytes);
     let Ok(read) = encoding::read(bytes) else { return };
-    let glanced = glanced.expect("what can be read can be glanced at");
+    let summarised = summarised.expect("what can be read can be summarised");
     let change = read.change.unwrap_or_default();
     let last_change = if read.action == AuditAction::Restore { change } else { change.max(Seq(3)) };
-    let seen = (glanced.at, glanced.last_change(Seq(3)));
-    assert_eq!(seen, (read.at, last_change), "a glance sees what reading sees");
+    let seen = (summarised.at, summarised.last_change(Seq(3)));
+    assert_eq!(seen, (read.at, last_change), "a summary says what reading says");
     // Texts beyond their bound are cut, once.
     let cut = encoding::read(&written(&read)).expect("what we write can be read");
     assert!(encoding::read(&written(&cut)).is_ok_and(|again| again == cut), "written and read, it is the same");
@@ -223,7 +223,7 @@ pub fn sample(number: u32) -> Vec<u8> {
     let stamp = Stamp { milliseconds: 1_793_491_200_000, offset_minutes: 120 };
     let person = Actor { person: Some("37605030299".to_owned()), role: Some("doctor".to_owned()), ..Actor::default() };
     let mut fields = Vec::new();
-    who::encode(&person, &mut fields);
+    actor::encode(&person, &mut fields);
     let without_checksum = |mut bytes: Vec<u8>| {
         bytes.truncate(bytes.len() - 4);
         bytes

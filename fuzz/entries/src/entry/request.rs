@@ -11,24 +11,24 @@ use crate::wire;
 use certificate::search::link;
 use fhir::json;
 use fhir::outcome::{Language, Outcome};
-use hcert::access::token::claims::{self, Expected};
+use hcert::access::token::claims::{self, ExpectedClaims};
 use hcert::access::token::compact::UnverifiedToken;
 use hcert::audit::{AuditAction, AuditEvent};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
-use hcert::http::arrival::{Arrival, RequestOrigin};
+use hcert::http::answer_form::AnswerForm;
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use hcert::http::media::MediaTypes;
+use hcert::http::request_head::{RequestHead, RequestOrigin};
 use hcert::http::route::{self, Route};
 use hcert::http::settings::HttpSettings;
 use hcert::http::trace::Traced;
-use hcert::http::wanted::AnswerForm;
 use hcert::http::x_road;
-use hcert::http::{account, condition, message, query, request};
+use hcert::http::{audit_record, condition, message, query, request};
 use hcert::interaction::{BodyContent, Instance};
 
-/// A door as it stands on a developer's machine, and one behind a trusted proxy.
-static DOORS: LazyLock<[HttpSettings; 2]> = LazyLock::new(|| {
+/// The settings of a server on a developer's machine, and of one behind a trusted proxy.
+static SETTINGS: LazyLock<[HttpSettings; 2]> = LazyLock::new(|| {
     let open = Config::default();
     let mut proxied = Config::default();
     proxied.access.mode = AccessMode::Jwt;
@@ -46,16 +46,16 @@ const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Judges one connection.
 pub fn judge(bytes: &[u8]) {
     wire::requests(bytes, |parts, body| {
-        let door = &DOORS[bytes.len() % DOORS.len()];
-        understood(door, parts, body);
+        let settings = &SETTINGS[bytes.len() % SETTINGS.len()];
+        understood(settings, parts, body);
     });
 }
 
-fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
-    let origin = RequestOrigin { peer: Some(PEER), seat: None };
-    let (arrival, query, mut known) = Arrival::read(door, parts.clone(), origin, message::check(parts), true);
-    is_routed(arrival.base_path(door), parts, &arrival.route);
-    is_answered(parts, &arrival.route, &known.wanted);
+fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
+    let origin = RequestOrigin { peer: Some(PEER), connection: None };
+    let (head, query, mut known) = RequestHead::read(settings, parts.clone(), origin, message::check(parts), true);
+    is_routed(head.base_path(settings), parts, &head.route);
+    is_answered(parts, &head.route, &known.wanted);
     let mut event = AuditEvent::new(AuditAction::Unknown, 0);
     token(&parts.headers);
     let pairs = match query::pairs(parts.uri.query().unwrap_or_default()) {
@@ -67,7 +67,7 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     if query.media.is_err() || query.pretty.is_err() {
         return;
     }
-    let Route::To(interaction) = &arrival.route else { return };
+    let Route::To(interaction) = &head.route else { return };
     let content = interaction.row.body;
     if let Err(issue) = request::check_body(parts, content, body.is_some_and(|body| !body.is_empty()), BODY_BYTES_MAX) {
         return told(&[issue], 1);
@@ -77,8 +77,8 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
     if let Some(form) = form {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
-    account::note_parameters(&mut event, parts, form.map(str::to_owned));
-    match request::context(door, &arrival, &known.wanted, parameters.clone(), interaction.row) {
+    audit_record::note_parameters(&mut event, parts, form.map(str::to_owned));
+    match request::context(settings, &head, &known.wanted, parameters.clone(), interaction.row) {
         Ok(mut context) => {
             let base_url = &context.base_url;
             assert!(base_url.starts_with("http://") || base_url.starts_with("https://"), "{base_url:?} is absolute");
@@ -88,7 +88,7 @@ fn understood(door: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
             );
             assert_eq!(context.parameters, parameters, "parameters are handed on as they are");
             assert!(context.if_modified_since.is_none_or(|_| condition::modified_since(&parts.headers).is_some()));
-            account::keep(&mut context, &known.from.take().expect("a trail is kept"));
+            audit_record::keep(&mut context, &known.from.take().expect("a trail is kept"));
         }
         Err(refusal) => is_refusal(&refusal, known.wanted.language),
     }
@@ -160,7 +160,7 @@ fn token(headers: &HeaderMap) {
     };
     let Ok(compact) = UnverifiedToken::read(token, &[Algorithm::RS256, Algorithm::ES256]) else { return };
     assert!(token.starts_with(compact.signed), "the signature is over what was sent");
-    let expected = Expected { issuer: None, audience: "hcert", settings: &CLAIMS, now: 1_790_000_000 };
+    let expected = ExpectedClaims { issuer: None, audience: "hcert", settings: &CLAIMS, now: 1_790_000_000 };
     match claims::read(&compact.claims, &expected, "0123456789abcdef".to_owned(), &|_| false) {
         Ok(identity) => {
             assert!(identity.person.len() == 11 && identity.person.bytes().all(|byte| byte.is_ascii_digit()));

@@ -125,7 +125,7 @@ impl CodeLists {
     }
 
     /// Title of a code system.
-    pub(super) fn title(&self, system: &str) -> &str {
+    pub(super) fn title<'s>(&'s self, system: &'s str) -> &'s str {
         self.terminology.code_system(system).map_or(system, |list| &list.about.title)
     }
 

@@ -69,7 +69,7 @@ async fn an_answer_that_is_not_fhir_is_unreadable() {
     ] {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(80)]).into_owned();
         let told = heard_of(bytes).await;
-        assert!(matches!(told, Err(LookupFailure::Silent(Silent::Unreadable(_)))), "{shown}: {told:?}");
+        assert!(matches!(told, Err(LookupFailure::NoAnswer(NoAnswer::Unreadable(_)))), "{shown}: {told:?}");
     }
 }
 
@@ -78,14 +78,14 @@ async fn reading_stops_at_the_largest_answer() {
     let typed = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
     let announced = format!("{typed}Content-Length: 52428800\r\n\r\n");
     let told = heard(move || Play::Endless(announced.clone().into_bytes(), vec![b' '; 65_536])).await;
-    assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("bytes")));
+    assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("bytes")));
     let unannounced = format!("{typed}\r\n{{");
     let told = heard(move || Play::Endless(unannounced.clone().into_bytes(), vec![b' '; 65_536])).await;
-    assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("bytes")));
+    assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("bytes")));
     let packed = format!("{typed}Transfer-Encoding: chunked\r\n\r\n");
     let chunk = [b"10000\r\n".to_vec(), vec![b' '; 65_536], b"\r\n".to_vec()].concat();
     let told = heard(move || Play::Endless(packed.clone().into_bytes(), chunk.clone())).await;
-    assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("bytes")));
+    assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("bytes")));
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_large_answer_within_the_bound_is_read() {
         assert_eq!(text(heard_of(json(200, &padded(bytes))).await), PATIENT, "{bytes}");
     }
     let told = heard_of(json(200, &padded(REGISTRY_ANSWER_BYTES_MAX + 1))).await;
-    assert!(matches!(silent(told), Silent::Unreadable(_)));
+    assert!(matches!(no_answer(told), NoAnswer::Unreadable(_)));
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_trickling_answer_ends_with_the_time() {
     let start = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{";
     let server = Server::start(move |_| Play::Trickle(start.as_bytes().to_vec())).await;
     let remote = remote(&server, |settings| settings.timeout_ms = 100);
-    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Timeout(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &caller(LookupPurpose::Write)).await), NoAnswer::Timeout(_)));
     assert_eq!(server.requests(), 1, "what is only late is not asked for again");
 }
 
@@ -111,7 +111,7 @@ async fn a_trickling_answer_ends_with_the_time() {
 async fn a_registry_that_hangs_costs_the_time_and_one_request() {
     let server = Server::start(|_| Play::Hang).await;
     let remote = remote(&server, |settings| settings.timeout_ms = 100);
-    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Timeout(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &caller(LookupPurpose::Write)).await), NoAnswer::Timeout(_)));
     assert_eq!(server.requests(), 1);
 }
 
@@ -123,15 +123,15 @@ async fn a_registry_that_is_not_there_is_unreachable() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     settings.address = Some(format!("http://{free}/fhir"));
     let remote = RemoteRegistry::new(&settings).unwrap();
-    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &caller(LookupPurpose::Write)).await), NoAnswer::Unreachable(_)));
 }
 
 #[tokio::test]
 async fn a_connection_that_breaks_within_the_answer_is_unreachable() {
     let part = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{PATIENT}");
-    assert!(matches!(silent(heard_of(part.into_bytes()).await), Silent::Unreachable(_)));
-    assert!(matches!(silent(heard_of(b"HTTP/1.1 200".to_vec()).await), Silent::Unreachable(_)));
-    assert!(matches!(silent(heard_of(Vec::new()).await), Silent::Unreachable(_)));
+    assert!(matches!(no_answer(heard_of(part.into_bytes()).await), NoAnswer::Unreachable(_)));
+    assert!(matches!(no_answer(heard_of(b"HTTP/1.1 200".to_vec()).await), NoAnswer::Unreachable(_)));
+    assert!(matches!(no_answer(heard_of(Vec::new()).await), NoAnswer::Unreachable(_)));
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn redirects_are_not_followed() {
         })
         .await;
         let told = remote(&server, |_| ()).ask(&read(), &caller(LookupPurpose::Write)).await;
-        assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("302")));
+        assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("302")));
         assert_eq!(server.requests(), 1);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::RemoteRegistry;
 use crate::config;
-use crate::registry::{Ask, Caller, LookupFailure, LookupPurpose, RegistryFinding, Silent};
+use crate::registry::{Caller, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryRequest};
 use server::Server;
 
 const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"active":true}"#;
@@ -22,12 +22,12 @@ fn bundle() -> String {
     )
 }
 
-fn read() -> Ask {
-    Ask::Read("200".to_owned())
+fn read() -> RegistryRequest {
+    RegistryRequest::Read("200".to_owned())
 }
 
-fn search(value: &str) -> Ask {
-    Ask::Search(vec![("identifier".to_owned(), value.to_owned())])
+fn search(value: &str) -> RegistryRequest {
+    RegistryRequest::Search(vec![("identifier".to_owned(), value.to_owned())])
 }
 
 fn caller(purpose: LookupPurpose) -> Caller {
@@ -69,7 +69,7 @@ fn text(told: Result<RegistryFinding, LookupFailure>) -> String {
     String::from_utf8(told.unwrap().body).unwrap()
 }
 
-fn silent(told: Result<RegistryFinding, LookupFailure>) -> Silent {
-    let Err(LookupFailure::Silent(silent)) = told else { panic!("{told:?}") };
-    silent
+fn no_answer(told: Result<RegistryFinding, LookupFailure>) -> NoAnswer {
+    let Err(LookupFailure::NoAnswer(no_answer)) = told else { panic!("{told:?}") };
+    no_answer
 }

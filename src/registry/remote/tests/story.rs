@@ -26,7 +26,7 @@ async fn tries_are_bounded_and_the_last_answer_counts() {
     assert!(matches!(told, Err(LookupFailure::Refused(chain)) if chain.status == 503));
     assert_eq!(server.requests(), 3);
     let once = remote(&server, |settings| settings.tries = 1).ask(&read(), &caller(LookupPurpose::Write)).await;
-    assert!(matches!(silent(once), Silent::Unreadable(_)));
+    assert!(matches!(no_answer(once), NoAnswer::Unreadable(_)));
     assert_eq!(server.requests(), 4);
 }
 
@@ -111,7 +111,7 @@ async fn a_kept_connection_that_closes_under_a_request_is_no_try() {
     .await;
     let remote = super::remote(&server, |settings| settings.tries = 1);
     assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
-    assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &caller(LookupPurpose::Write)).await), NoAnswer::Unreachable(_)));
     assert_eq!(server.requests(), 3);
 }
 
@@ -127,7 +127,7 @@ async fn no_more_requests_are_under_way_than_there_are_connections() {
     let (one, two, three) =
         tokio::join!(remote.ask(&asked, &writer), remote.ask(&asked, &writer), remote.ask(&asked, &writer),);
     for told in [one, two, three] {
-        assert!(matches!(silent(told), Silent::Timeout(_)));
+        assert!(matches!(no_answer(told), NoAnswer::Timeout(_)));
     }
     assert_eq!(
         (server.requests(), server.connections()),
@@ -147,15 +147,15 @@ async fn a_registry_that_fails_again_and_again_is_left_alone_until_a_probe_succe
     let remote = remote(&server, |settings| settings.breaker_failures = 3);
     let writer = caller(LookupPurpose::Write);
     for _ in 0..3 {
-        assert!(matches!(silent(remote.ask(&read(), &writer).await), Silent::Unreadable(_)));
+        assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreadable(_)));
     }
     for _ in 0..5 {
-        assert!(matches!(silent(remote.ask(&read(), &writer).await), Silent::Unreachable(_)));
+        assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreachable(_)));
     }
     assert_eq!(server.requests(), 3, "nobody is asked while it is left alone");
     wind(Duration::from_secs(10));
-    assert!(matches!(silent(remote.ask(&read(), &writer).await), Silent::Unreadable(_)), "the probe fails");
-    assert!(matches!(silent(remote.ask(&read(), &writer).await), Silent::Unreachable(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreadable(_)), "the probe fails");
+    assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreachable(_)));
     assert_eq!(server.requests(), 4);
     wind(Duration::from_secs(10));
     for number in 5..8 {
@@ -183,7 +183,7 @@ async fn a_staged_fault_says_nothing_of_the_registry() {
     let remote = remote(&server, |settings| settings.breaker_failures = 1);
     let staged = Caller { fault: Some("refuse".to_owned()), ..caller(LookupPurpose::Write) };
     for _ in 0..3 {
-        assert!(matches!(silent(remote.ask(&read(), &staged).await), Silent::Unreachable(_)));
+        assert!(matches!(no_answer(remote.ask(&read(), &staged).await), NoAnswer::Unreachable(_)));
         assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
     }
 }
@@ -204,7 +204,7 @@ async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
         assert_eq!(text(remote.ask(&search("1"), &caller(purpose)).await), bundle());
     }
     assert_eq!(server.requests(), 1);
-    let by_id = Ask::Search(vec![("_id".to_owned(), "200".to_owned())]);
+    let by_id = RegistryRequest::Search(vec![("_id".to_owned(), "200".to_owned())]);
     for _ in 0..2 {
         assert!(remote.ask(&by_id, &caller(LookupPurpose::Look)).await.is_ok());
         assert_eq!(server.requests(), 2, "another question is another request");
@@ -245,7 +245,7 @@ async fn nobody_found_and_nothing_told_is_not_remembered() {
         let _ = remote.ask(&search("1"), &caller(LookupPurpose::Write)).await;
     }
     assert_eq!(server.requests(), 4);
-    let byname = Ask::Search(vec![("birthdate".to_owned(), "1990-01-01".to_owned())]);
+    let byname = RegistryRequest::Search(vec![("birthdate".to_owned(), "1990-01-01".to_owned())]);
     for _ in 0..2 {
         assert!(remote.ask(&byname, &caller(LookupPurpose::Write)).await.is_ok());
     }
@@ -281,7 +281,7 @@ async fn a_registry_that_hangs_is_one_request_for_all_who_ask_the_same() {
     let writer = caller(LookupPurpose::Write);
     let asked = read();
     let (first, second) = tokio::join!(remote.ask(&asked, &writer), remote.ask(&asked, &writer));
-    assert!([first, second].into_iter().all(|told| matches!(silent(told), Silent::Timeout(_))));
+    assert!([first, second].into_iter().all(|told| matches!(no_answer(told), NoAnswer::Timeout(_))));
     assert_eq!(server.requests(), 1);
 }
 

@@ -108,9 +108,9 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     assert_eq!(asked.header("authorization"), Some("Basic aGNlcnQ6cyUyMGNyZXQ="));
     wind(Duration::from_secs(291));
     let seen = registry.requests();
-    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Credential(_)));
-    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Unreachable(_)));
-    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Credential(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Credential(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Unreachable(_)));
+    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Credential(_)));
     assert_eq!(registry.requests(), seen, "the registry is not asked without it");
 }
 
@@ -119,11 +119,11 @@ async fn an_id_that_is_none_is_not_asked_for() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |_| ());
     for id in ["../Composition/1", "200?x=1", &"a".repeat(65)] {
-        let told = remote.ask(&Ask::Read(id.to_owned()), &caller(LookupPurpose::Write)).await;
-        assert!(matches!(silent(told), Silent::Unreadable(_)));
+        let told = remote.ask(&RegistryRequest::Read(id.to_owned()), &caller(LookupPurpose::Write)).await;
+        assert!(matches!(no_answer(told), NoAnswer::Unreadable(_)));
     }
     let told = remote.ask(&search(&"|".repeat(60_000)), &caller(LookupPurpose::Callers)).await;
-    assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("too long")));
+    assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("too long")));
     assert_eq!(server.requests(), 0);
     let _ = remote.ask(&search("a|b c"), &caller(LookupPurpose::Write)).await;
     assert_eq!(server.last().target(), "/fhir/Patient?identifier=a%7Cb%20c");
@@ -205,18 +205,21 @@ async fn a_registry_is_believed_by_its_own_authority_and_by_no_other() {
     assert_eq!((server.requests(), server.connections()), (2, 1));
 
     let wrong = trusting(&other);
-    let told = silent(wrong.ask(&read(), &caller(LookupPurpose::Write)).await);
-    assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "{told:?}");
+    let told = no_answer(wrong.ask(&read(), &caller(LookupPurpose::Write)).await);
+    assert!(matches!(&told, NoAnswer::Unreachable(why) if why.contains("certificate")), "{told:?}");
 
     let mut by_number = settings(format!("https://{}/fhir", server.socket));
     std::fs::write(&file, &pem).unwrap();
     by_number.ca_file = Some(file.clone());
-    let told = silent(RemoteRegistry::new(&by_number).unwrap().ask(&read(), &caller(LookupPurpose::Write)).await);
-    assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "another name: {told:?}");
+    let told = no_answer(RemoteRegistry::new(&by_number).unwrap().ask(&read(), &caller(LookupPurpose::Write)).await);
+    assert!(matches!(&told, NoAnswer::Unreachable(why) if why.contains("certificate")), "another name: {told:?}");
 
     // Machines without authorities of their own refuse at the start, all others at the first request.
     if let Ok(remote) = RemoteRegistry::new(&settings(server.address())) {
-        assert!(matches!(silent(remote.ask(&read(), &caller(LookupPurpose::Write)).await), Silent::Unreachable(_)));
+        assert!(matches!(
+            no_answer(remote.ask(&read(), &caller(LookupPurpose::Write)).await),
+            NoAnswer::Unreachable(_)
+        ));
     }
     assert_eq!(server.requests(), 2, "nothing was asked of one who is not believed");
 }

@@ -8,7 +8,7 @@ use super::IndexError;
 use super::blocks::{BlockCounts, BlockSums};
 use super::columns::Segment;
 use super::order::{Candidate, OrderBy, OrderPosition};
-use super::plan::{DocumentSet, Test};
+use super::plan::{DocumentSet, SegmentPredicate};
 use super::sequence::{IndexedDocument, Sequence};
 use base::pause;
 use certificate::search::Hit;
@@ -52,7 +52,7 @@ impl SourceHead {
 pub(super) struct Cursor<'w> {
     segment: &'w Segment,
     order: &'w OrderBy<'w>,
-    test: Test,
+    test: SegmentPredicate,
     sequence: Sequence,
     pub(super) place: u32,
     has_title: bool,
@@ -65,10 +65,10 @@ impl<'w> Cursor<'w> {
     /// None when nothing of the segment meets the test.
     pub(super) fn new(
         segment: &'w Segment,
-        mut test: Test,
+        mut test: SegmentPredicate,
         order: &'w OrderBy,
     ) -> Result<Option<Cursor<'w>>, IndexError> {
-        if matches!(test, Test::Never) {
+        if matches!(test, SegmentPredicate::Never) {
             return Ok(None);
         }
         make_random_access(&mut test, segment.max_doc());
@@ -165,11 +165,13 @@ impl<'w> Cursor<'w> {
 }
 
 /// Postings are read forwards only; documents come in any order here.
-fn make_random_access(test: &mut Test, max_doc: u32) {
+fn make_random_access(test: &mut SegmentPredicate, max_doc: u32) {
     match test {
-        Test::All(parts) | Test::Any(parts) => parts.iter_mut().for_each(|part| make_random_access(part, max_doc)),
-        Test::Not(part) => make_random_access(part, max_doc),
-        Test::Postings(postings) => *test = Test::Member(DocumentSet::new(postings, max_doc)),
+        SegmentPredicate::All(parts) | SegmentPredicate::Any(parts) => {
+            parts.iter_mut().for_each(|part| make_random_access(part, max_doc))
+        }
+        SegmentPredicate::Not(part) => make_random_access(part, max_doc),
+        SegmentPredicate::Postings(postings) => *test = SegmentPredicate::Member(DocumentSet::new(postings, max_doc)),
         _ => {}
     }
 }

@@ -14,7 +14,7 @@ use tantivy::directory::{Directory, MmapDirectory};
 use tantivy::indexer::IndexWriterOptions;
 
 use super::error::IndexError;
-use super::read_only::Looking;
+use super::read_only::ReadOnlyDirectory;
 use super::schema::ARENA_BYTES;
 use base::regular_file;
 
@@ -82,8 +82,8 @@ impl IndexMedium {
     }
 
     /// The files of a folder that is there, for reading alone.
-    pub(crate) fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
-        Ok(Box::new(Looking(self.directory(folder)?)))
+    pub(crate) fn read_only_directory(&self, folder: &Path) -> Result<Box<dyn Directory>, IndexError> {
+        Ok(Box::new(ReadOnlyDirectory(self.directory(folder)?)))
     }
 
     /// Makes the folder, or empties it.

@@ -5,7 +5,7 @@ use super::columns::Segment;
 use super::cursor::{Cursor, SourceHead};
 use super::jump::{JumpTarget, MovedRows, jump};
 use super::order::{Candidate, OrderBy};
-use super::plan::Test;
+use super::plan::SegmentPredicate;
 use crate::embedded::predicate::Predicate;
 use certificate::Id;
 use certificate::search::Hit;
@@ -27,7 +27,7 @@ pub(crate) fn merge(
 ) -> Result<Vec<Hit>, IndexError> {
     let mut cursors = Vec::with_capacity(segments.len());
     for segment in segments {
-        if let Some(cursor) = Cursor::new(segment, Test::new(predicate, segment)?, order)? {
+        if let Some(cursor) = Cursor::new(segment, SegmentPredicate::new(predicate, segment)?, order)? {
             cursors.push(cursor);
         }
     }

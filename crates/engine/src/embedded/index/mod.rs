@@ -1,4 +1,4 @@
-//! The view that finds: tantivy, behind the store by at most a round. The only room that knows tantivy.
+//! The view that finds: tantivy, behind the store by at most a round. The only module that uses tantivy.
 //!
 //! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
 
@@ -6,11 +6,11 @@ mod arrays;
 mod blocks;
 mod bounds;
 mod columns;
+mod contents;
 mod cursor;
 mod error;
-mod held;
+mod folder_state;
 mod jump;
-mod looking;
 pub(super) mod medium;
 mod merge;
 mod order;
@@ -36,15 +36,15 @@ use tantivy::{
     Term,
 };
 
-use super::overlay::Numbered;
+use super::overlay::NumberedRow;
 use base::log::event;
 use certificate::search::Sort;
 use certificate::{Id, Seq, Version};
 pub(super) use columns::Segment;
 use columns::SegmentColumns;
+pub(super) use contents::{IndexContents, IndexedCertificate};
 pub(super) use error::IndexError;
-pub(super) use held::{Holdings, IndexedCertificate};
-pub(super) use looking::{IndexFilesCheck, IndexFolderState, look, read, read_up_to};
+pub(super) use folder_state::{IndexFilesCheck, IndexFolderState, inspect, read, read_up_to};
 pub(super) use medium::{IndexMedium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
@@ -169,7 +169,7 @@ impl IndexWriterHandle {
     }
 
     /// Puts the current row of a certificate in; an older one must be removed first.
-    pub(super) fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), IndexError> {
+    pub(super) fn add(&self, id: Id, version: Version, row: &NumberedRow) -> Result<(), IndexError> {
         let (fields, class, row) = (&self.fields, row.class, &row.row);
         let mut document = TantivyDocument::new();
         document.add_u64(fields.id, id.get());

@@ -11,13 +11,13 @@ use certificate::Id;
 use certificate::search::filter::TimeTest;
 use certificate::search::parameter::TimeField;
 
-/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
-pub(crate) enum Test {
+/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`SegmentPredicate::Postings`].
+pub(crate) enum SegmentPredicate {
     Always,
     Never,
-    All(Vec<Test>),
-    Any(Vec<Test>),
-    Not(Box<Test>),
+    All(Vec<SegmentPredicate>),
+    Any(Vec<SegmentPredicate>),
+    Not(Box<SegmentPredicate>),
     Ids(Vec<Id>),
     Postings(Box<SegmentPostings>),
     Member(DocumentSet),
@@ -28,72 +28,72 @@ pub(crate) enum Test {
     Title(Vec<bool>),
 }
 
-impl Test {
+impl SegmentPredicate {
     /// Makes a predicate ready. One on titles looks at every title of the segment.
-    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
-        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, IndexError> {
-            parts.iter().map(|part| Test::new(part, segment)).collect()
+    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<SegmentPredicate, IndexError> {
+        let parts = |parts: &[Predicate]| -> Result<Vec<SegmentPredicate>, IndexError> {
+            parts.iter().map(|part| SegmentPredicate::new(part, segment)).collect()
         };
         Ok(match predicate {
-            Predicate::Always => Test::Always,
-            Predicate::Never => Test::Never,
+            Predicate::Always => SegmentPredicate::Always,
+            Predicate::Never => SegmentPredicate::Never,
             Predicate::All(predicates) => all(parts(predicates)?),
             Predicate::Any(predicates) => any(parts(predicates)?),
-            Predicate::Not(predicate) => match Test::new(predicate, segment)? {
-                Test::Always => Test::Never,
-                Test::Never => Test::Always,
-                test => Test::Not(Box::new(test)),
+            Predicate::Not(predicate) => match SegmentPredicate::new(predicate, segment)? {
+                SegmentPredicate::Always => SegmentPredicate::Never,
+                SegmentPredicate::Never => SegmentPredicate::Always,
+                test => SegmentPredicate::Not(Box::new(test)),
             },
-            Predicate::Ids(ids) => Test::Ids(ids.clone()),
+            Predicate::Ids(ids) => SegmentPredicate::Ids(ids.clone()),
             Predicate::Term(term) => match segment.postings(term)? {
-                Some(postings) => Test::Postings(Box::new(postings)),
-                None => Test::Never,
+                Some(postings) => SegmentPredicate::Postings(Box::new(postings)),
+                None => SegmentPredicate::Never,
             },
-            Predicate::Class(table) => Test::Class(table.clone()),
-            Predicate::Time(field, test) => Test::Time(*field, *test),
+            Predicate::Class(table) => SegmentPredicate::Class(table.clone()),
+            Predicate::Time(field, test) => SegmentPredicate::Time(*field, *test),
             Predicate::Title(test) => {
                 let mut table = Vec::new();
                 segment.columns.each_title(|number, _, title| {
                     pause::at(number);
                     table.push(test.matches(title));
                 })?;
-                Test::Title(table)
+                SegmentPredicate::Title(table)
             }
         })
     }
 
     /// Whether classes alone decide.
     pub(super) fn is_by_class(&self) -> bool {
-        matches!(self, Test::Always | Test::Never | Test::Class(_))
+        matches!(self, SegmentPredicate::Always | SegmentPredicate::Never | SegmentPredicate::Class(_))
     }
 
     /// Whether documents of a class meet the predicate, where classes alone decide.
     pub(super) fn meets_class(&self, class: u32) -> bool {
         match self {
-            Test::Class(table) => meets(table, class),
-            test => matches!(test, Test::Always),
+            SegmentPredicate::Class(table) => meets(table, class),
+            test => matches!(test, SegmentPredicate::Always),
         }
     }
 
     /// Whether the document meets the predicate.
     pub(crate) fn matches(&mut self, doc: DocId, columns: &SegmentColumns) -> bool {
         match self {
-            Test::Always => true,
-            Test::Never => false,
-            Test::All(parts) => parts.iter_mut().all(|part| part.matches(doc, columns)),
-            Test::Any(parts) => parts.iter_mut().any(|part| part.matches(doc, columns)),
-            Test::Not(part) => !part.matches(doc, columns),
-            Test::Ids(ids) => ids.binary_search(&columns.id(doc)).is_ok(),
-            Test::Postings(postings) => {
+            SegmentPredicate::Always => true,
+            SegmentPredicate::Never => false,
+            SegmentPredicate::All(parts) => parts.iter_mut().all(|part| part.matches(doc, columns)),
+            SegmentPredicate::Any(parts) => parts.iter_mut().any(|part| part.matches(doc, columns)),
+            SegmentPredicate::Not(part) => !part.matches(doc, columns),
+            SegmentPredicate::Ids(ids) => ids.binary_search(&columns.id(doc)).is_ok(),
+            SegmentPredicate::Postings(postings) => {
                 if postings.doc() < doc {
                     postings.seek(doc);
                 }
                 postings.doc() == doc
             }
-            Test::Member(member) => member.has(doc),
-            Test::Class(table) => meets(table, columns.class(doc)),
-            Test::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
-            Test::Title(table) => {
+            SegmentPredicate::Member(member) => member.has(doc),
+            SegmentPredicate::Class(table) => meets(table, columns.class(doc)),
+            SegmentPredicate::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
+            SegmentPredicate::Title(table) => {
                 columns.title_number(doc).and_then(|number| table.get(number as usize)).copied().unwrap_or(false)
             }
         }
@@ -119,46 +119,46 @@ impl DocumentSet {
     }
 }
 
-fn all(mut parts: Vec<Test>) -> Test {
-    if parts.iter().any(|part| matches!(part, Test::Never)) {
-        return Test::Never;
+fn all(mut parts: Vec<SegmentPredicate>) -> SegmentPredicate {
+    if parts.iter().any(|part| matches!(part, SegmentPredicate::Never)) {
+        return SegmentPredicate::Never;
     }
-    parts.retain(|part| !matches!(part, Test::Always));
+    parts.retain(|part| !matches!(part, SegmentPredicate::Always));
     match parts.len() {
-        0 => Test::Always,
+        0 => SegmentPredicate::Always,
         1 => parts.remove(0),
-        _ => Test::All(parts),
+        _ => SegmentPredicate::All(parts),
     }
 }
 
-fn any(mut parts: Vec<Test>) -> Test {
-    if parts.iter().any(|part| matches!(part, Test::Always)) {
-        return Test::Always;
+fn any(mut parts: Vec<SegmentPredicate>) -> SegmentPredicate {
+    if parts.iter().any(|part| matches!(part, SegmentPredicate::Always)) {
+        return SegmentPredicate::Always;
     }
-    parts.retain(|part| !matches!(part, Test::Never));
+    parts.retain(|part| !matches!(part, SegmentPredicate::Never));
     match parts.len() {
-        0 => Test::Never,
+        0 => SegmentPredicate::Never,
         1 => parts.remove(0),
-        _ => Test::Any(parts),
+        _ => SegmentPredicate::Any(parts),
     }
 }
 
 /// The documents worth asking, in ascending order.
-pub(crate) enum Drive {
+pub(crate) enum DrivingDocuments {
     /// Every document of the segment.
     Every(DocId),
     Postings(Box<SegmentPostings>),
     List(std::vec::IntoIter<DocId>),
 }
 
-impl Iterator for Drive {
+impl Iterator for DrivingDocuments {
     type Item = DocId;
 
     fn next(&mut self) -> Option<DocId> {
         match self {
             // The whole segment is walked by the caller, which knows its size.
-            Drive::Every(_) => None,
-            Drive::Postings(postings) => {
+            DrivingDocuments::Every(_) => None,
+            DrivingDocuments::Postings(postings) => {
                 let doc = postings.doc();
                 if doc == TERMINATED {
                     return None;
@@ -166,36 +166,40 @@ impl Iterator for Drive {
                 postings.advance();
                 Some(doc)
             }
-            Drive::List(docs) => docs.next(),
+            DrivingDocuments::List(docs) => docs.next(),
         }
     }
 }
 
-/// Whether a table of classes says yes to so few certificates that their documents are worth listing.
-pub(super) type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
+/// Tells whether a table of classes is selective: it admits so few certificates that their documents are worth listing.
+pub(super) type IsSelective<'v> = dyn Fn(&[bool]) -> bool + 'v;
 
 /// Chooses what drives, and what is left to test on each document it brings.
-pub(crate) fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<SegmentPlan, IndexError> {
+pub(crate) fn plan(
+    predicate: &Predicate,
+    segment: &Segment,
+    is_selective: &IsSelective,
+) -> Result<SegmentPlan, IndexError> {
     let parts = parts_of(predicate);
-    let Some((cost, driver)) = cheapest(parts, segment, few)? else {
-        let drive = Drive::Every(segment.max_doc());
+    let Some((cost, driver)) = cheapest(parts, segment, is_selective)? else {
+        let drive = DrivingDocuments::Every(segment.max_doc());
         return Ok(SegmentPlan { drive, driver: None, rows: u64::from(segment.max_doc()) });
     };
     let drive = match cost.term {
-        Some(known) => segment.known_postings(&known).map(|postings| Drive::Postings(Box::new(postings)))?,
-        None => drive(&parts[driver], segment, few)?,
+        Some(known) => segment.known_postings(&known).map(|postings| DrivingDocuments::Postings(Box::new(postings)))?,
+        None => drive(&parts[driver], segment, is_selective)?,
     };
     Ok(SegmentPlan { drive, driver: is_exact(&parts[driver]).then_some(driver), rows: cost.rows })
 }
 
 /// Documents that [`plan`] would ask, roughly.
-pub(crate) fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, IndexError> {
-    Ok(cost(predicate, segment, few)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
+pub(crate) fn rows(predicate: &Predicate, segment: &Segment, is_selective: &IsSelective) -> Result<u64, IndexError> {
+    Ok(cost(predicate, segment, is_selective)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
 }
 
 /// How one segment is searched.
 pub(crate) struct SegmentPlan {
-    pub drive: Drive,
+    pub drive: DrivingDocuments,
     /// Which part of the predicate need not be asked any more.
     driver: Option<usize>,
     /// Documents that are asked, roughly.
@@ -204,9 +208,10 @@ pub(crate) struct SegmentPlan {
 
 impl SegmentPlan {
     /// What is left to ask of each document that drives.
-    pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<Test, IndexError> {
+    pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<SegmentPredicate, IndexError> {
         let rest = parts_of(predicate).iter().enumerate().filter(|(at, _)| Some(*at) != self.driver);
-        let rest: Result<Vec<Test>, IndexError> = rest.map(|(_, part)| Test::new(part, segment)).collect();
+        let rest: Result<Vec<SegmentPredicate>, IndexError> =
+            rest.map(|(_, part)| SegmentPredicate::new(part, segment)).collect();
         Ok(all(rest?))
     }
 }
@@ -231,10 +236,14 @@ impl Cost {
 }
 
 /// The part that brings the fewest documents, with their number.
-fn cheapest(parts: &[Predicate], segment: &Segment, few: &Few) -> Result<Option<(Cost, usize)>, IndexError> {
+fn cheapest(
+    parts: &[Predicate],
+    segment: &Segment,
+    is_selective: &IsSelective,
+) -> Result<Option<(Cost, usize)>, IndexError> {
     let mut best: Option<(Cost, usize)> = None;
     for (at, part) in parts.iter().enumerate() {
-        if let Some(cost) = cost(part, segment, few)?
+        if let Some(cost) = cost(part, segment, is_selective)?
             && best.as_ref().is_none_or(|(least, _)| cost.rows < least.rows)
         {
             best = Some((cost, at));
@@ -253,7 +262,7 @@ fn is_exact(part: &Predicate) -> bool {
 }
 
 /// How many documents a part brings when it drives; none when it cannot.
-fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, IndexError> {
+fn cost(part: &Predicate, segment: &Segment, is_selective: &IsSelective) -> Result<Option<Cost>, IndexError> {
     Ok(match part {
         Predicate::Term(term) => {
             let known = segment.term(term)?;
@@ -261,40 +270,45 @@ fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, 
         }
         Predicate::Never => Some(Cost::rows(0)),
         Predicate::Ids(ids) => Some(Cost::rows(ids.len() as u64)),
-        Predicate::Class(table) if few(table) => {
+        Predicate::Class(table) if is_selective(table) => {
             Some(Cost::rows(segment.columns.of_classes(table).map(|docs| docs.len() as u64).sum()))
         }
         Predicate::Any(parts) => {
             let mut sum = 0;
             for part in parts {
-                match cost(part, segment, few)? {
+                match cost(part, segment, is_selective)? {
                     Some(cost) => sum += cost.rows,
                     None => return Ok(None),
                 }
             }
             Some(Cost::rows(sum))
         }
-        Predicate::All(parts) => cheapest(parts, segment, few)?.map(|(cost, _)| Cost::rows(cost.rows)),
+        Predicate::All(parts) => cheapest(parts, segment, is_selective)?.map(|(cost, _)| Cost::rows(cost.rows)),
         _ => None,
     })
 }
 
-fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, IndexError> {
+fn drive(part: &Predicate, segment: &Segment, is_selective: &IsSelective) -> Result<DrivingDocuments, IndexError> {
     if let Predicate::Term(term) = part {
         return Ok(match segment.postings(term)? {
-            Some(postings) => Drive::Postings(Box::new(postings)),
-            None => Drive::List(Vec::new().into_iter()),
+            Some(postings) => DrivingDocuments::Postings(Box::new(postings)),
+            None => DrivingDocuments::List(Vec::new().into_iter()),
         });
     }
     let mut docs = Vec::new();
-    collect(part, segment, few, &mut docs)?;
+    collect(part, segment, is_selective, &mut docs)?;
     docs.sort_unstable();
     docs.dedup();
-    Ok(Drive::List(docs.into_iter()))
+    Ok(DrivingDocuments::List(docs.into_iter()))
 }
 
 /// Documents that may meet the part. A part that is more than terms and ids is tested again by the caller.
-fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>) -> Result<(), IndexError> {
+fn collect(
+    part: &Predicate,
+    segment: &Segment,
+    is_selective: &IsSelective,
+    docs: &mut Vec<DocId>,
+) -> Result<(), IndexError> {
     let take = |docs: &mut Vec<DocId>, postings: Option<SegmentPostings>| {
         let Some(mut postings) = postings else { return };
         while postings.doc() != TERMINATED {
@@ -312,13 +326,13 @@ fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>
         Predicate::Class(table) => segment.columns.of_classes(table).for_each(|of_class| docs.extend(of_class)),
         Predicate::Any(parts) => {
             for part in parts {
-                collect(part, segment, few, docs)?;
+                collect(part, segment, is_selective, docs)?;
             }
         }
         Predicate::All(parts) => {
-            let (_, cheapest) =
-                cheapest(parts, segment, few)?.expect("a part that drives has a cost, so one of its parts has");
-            collect(&parts[cheapest], segment, few, docs)?;
+            let (_, cheapest) = cheapest(parts, segment, is_selective)?
+                .expect("a part that drives has a cost, so one of its parts has");
+            collect(&parts[cheapest], segment, is_selective, docs)?;
         }
         Predicate::Never => {}
         _ => unreachable!("only parts with a cost drive, and a cost is given to these alone"),

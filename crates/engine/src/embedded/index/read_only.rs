@@ -9,13 +9,13 @@ use tantivy::directory::{Directory, DirectoryLock, FileHandle, Lock, WatchCallba
 
 /// Files of a folder that are only read. Nothing is locked: whoever looks has the store, or can bear that files go meanwhile.
 #[derive(Clone, Debug)]
-pub(super) struct Looking(pub Box<dyn Directory>);
+pub(super) struct ReadOnlyDirectory(pub Box<dyn Directory>);
 
 fn refused() -> io::Error {
     io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the index is only looked at")
 }
 
-impl Directory for Looking {
+impl Directory for ReadOnlyDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.0.get_file_handle(path)
     }

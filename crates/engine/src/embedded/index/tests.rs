@@ -35,7 +35,7 @@ impl Fixture {
             for (id, row) in rows {
                 writer.remove(Id::new(id).unwrap());
                 let class = u32::from(row.class.state != State::Draft);
-                writer.add(Id::new(id).unwrap(), Version::FIRST, &Numbered { row, class }).unwrap();
+                writer.add(Id::new(id).unwrap(), Version::FIRST, &NumberedRow { row, class }).unwrap();
             }
             snapshot = writer.commit(Seq(round as u64 + 1), more, classes().ranks()).unwrap();
         }
@@ -250,7 +250,7 @@ fn a_replaced_row_is_gone_from_its_segment() {
     index.writer.remove(Id::new(5).unwrap());
     index
         .writer
-        .add(Id::new(5).unwrap(), Version::FIRST.next(), &Numbered { row: row(0, 9, &["d"]), class: 0 })
+        .add(Id::new(5).unwrap(), Version::FIRST.next(), &NumberedRow { row: row(0, 9, &["d"]), class: 0 })
         .unwrap();
     index.writer.remove(Id::new(1).unwrap());
     index.snapshot = index.writer.commit(Seq(9), -1, classes().ranks()).unwrap();
@@ -387,7 +387,7 @@ fn only_the_own_index_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     assert!(IndexWriterHandle::open(folder.path(), &origin).is_err());
     let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
-    writer.add(Id::FIRST, Version::FIRST, &Numbered { row: row(0, 1, &["a"]), class: 0 }).unwrap();
+    writer.add(Id::FIRST, Version::FIRST, &NumberedRow { row: row(0, 1, &["a"]), class: 0 }).unwrap();
     drop(writer.commit(Seq(4), 1, &Ranks::default()).unwrap());
     drop(writer);
     let (_, snapshot) = IndexWriterHandle::open(folder.path(), &origin).unwrap();
@@ -407,7 +407,7 @@ fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
     let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
-    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    let numbered = |id: i64| NumberedRow { row: row(0, id, &["a"]), class: 0 };
     writer.add(Id::FIRST, Version::FIRST, &numbered(1)).unwrap();
     assert!(writer.commit(Seq(1), 1, &Ranks::default()).is_ok());
     // The version before was not taken out.
@@ -425,7 +425,7 @@ fn an_index_whose_making_was_killed_is_none() {
     std::fs::write(folder.path().join(".tmp8Xz1aQ"), "{").unwrap();
     for name in ["meta.json", ".managed.json"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
-        let found = look(&IndexMedium::default(), folder.path(), &origin);
+        let found = inspect(&IndexMedium::default(), folder.path(), &origin);
         assert!(matches!(found, IndexFolderState::Missing(_)), "without {name}");
     }
 }
@@ -453,7 +453,7 @@ fn files_that_no_commit_knows_are_not_in_the_way() {
     let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
-    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    let numbered = |id: i64| NumberedRow { row: row(0, id, &["a"]), class: 0 };
     for id in 1..=20 {
         writer.add(Id::new(id).unwrap(), Version::FIRST, &numbered(id as i64)).unwrap();
     }

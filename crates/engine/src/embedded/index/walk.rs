@@ -5,7 +5,7 @@ use tantivy::DocId;
 use super::IndexError;
 use super::columns::{Segment, SegmentColumns};
 use super::order::{Candidate, OrderBy, SortKeys};
-use super::plan::{Drive, SegmentPlan, Test};
+use super::plan::{DrivingDocuments, SegmentPlan, SegmentPredicate};
 use super::sequence::IndexedDocument;
 use crate::embedded::predicate::Predicate;
 use base::pause;
@@ -32,9 +32,9 @@ pub(crate) fn walk(
     let mut test = plan.test(predicate, segment)?;
     let columns = segment.columns.as_ref();
     let title_ranks = if order.has_title() && first > 0 { columns.title_ranks()? } else { &[] };
-    let mut top = Top { order, columns, title_ranks, first, rows: Vec::new() };
+    let mut top = TopRows { order, columns, title_ranks, first, rows: Vec::new() };
     let (mut count, mut rows) = (0, 0);
-    let mut take = |doc: DocId, test: &mut Test| {
+    let mut take = |doc: DocId, test: &mut SegmentPredicate| {
         rows += 1;
         pause::at(rows);
         if segment.is_alive(doc) && test.matches(doc, columns) {
@@ -43,14 +43,14 @@ pub(crate) fn walk(
         }
     };
     match plan.drive {
-        Drive::Every(max_doc) => (0..max_doc).for_each(|doc| take(doc, &mut test)),
+        DrivingDocuments::Every(max_doc) => (0..max_doc).for_each(|doc| take(doc, &mut test)),
         drive => drive.for_each(|doc| take(doc, &mut test)),
     }
     Ok(SegmentHits { count, candidates: top.finish()? })
 }
 
 /// The first rows in sort order, of all that were offered.
-struct Top<'w> {
+struct TopRows<'w> {
     order: &'w OrderBy<'w>,
     columns: &'w SegmentColumns,
     title_ranks: &'w [u32],
@@ -58,7 +58,7 @@ struct Top<'w> {
     rows: Vec<(SortKeys, Id, DocId)>,
 }
 
-impl Top<'_> {
+impl TopRows<'_> {
     fn offer(&mut self, doc: DocId, masked: &dyn Fn(Id) -> bool) {
         if self.first == 0 {
             return;

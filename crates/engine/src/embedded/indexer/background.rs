@@ -33,7 +33,7 @@ impl BackgroundTask {
         let run = move || {
             let outcome = work(&|| !task.is_unwanted.load(Ordering::Acquire));
             *task.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            shared.bell.ring();
+            shared.notifier.wake();
         };
         thread::Builder::new().name(name.into()).spawn(run).map_err(|error| threads::refused(&error))?;
         self.0 = Some(state);

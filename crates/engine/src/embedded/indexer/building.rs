@@ -14,7 +14,7 @@ pub(crate) const CHUNK_ROWS: usize = 4_096;
 /// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
 pub(super) fn build(shared: &EngineShared, writer: &mut IndexWriterHandle, at: Seq) -> Result<bool, String> {
     let mut building = Building::from(at);
-    while !shared.bell.is_closed() {
+    while !shared.notifier.is_closed() {
         if building.step(shared, writer)? {
             return Ok(true);
         }

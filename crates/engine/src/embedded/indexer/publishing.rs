@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Sealed;
+use super::RoundInput;
 use crate::embedded::classes::Classes;
 use crate::embedded::counters::{self, Counters};
 use crate::embedded::index::Snapshot;
-use crate::embedded::overlay::{Generation, NewEntry, Numbered};
+use crate::embedded::overlay::{Generation, NewEntry, NumberedRow};
 use crate::embedded::store::record::VersionRecord;
 use crate::embedded::store::row::lay;
-use crate::embedded::store::{ChangeKind, ChangeRow, Stands, StoreError, StoreReader};
+use crate::embedded::store::{ChangeKind, ChangeRow, ReopenedPosition, StoreError, StoreReader};
 use crate::embedded::view::{IndexView, numbered};
 use crate::embedded::{EngineShared, Published};
 use certificate::State;
@@ -49,12 +49,12 @@ impl EngineShared {
         };
         self.set_view(Some(view));
         self.seq.store(seq.0, Ordering::Release);
-        self.bell.note(many);
+        self.notifier.note(many);
     }
 
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
-    pub(crate) fn catch_up(&self, stands: Stands) -> Result<(), StoreError> {
-        let Stands { position, classes, counters } = stands;
+    pub(crate) fn catch_up(&self, reopened: ReopenedPosition) -> Result<(), StoreError> {
+        let ReopenedPosition { position, classes, counters } = reopened;
         let next =
             Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
         let mut published = self.publishing();
@@ -91,13 +91,13 @@ impl EngineShared {
         };
         self.set_view(Some(view));
         if tail {
-            self.bell.note(false);
+            self.notifier.note(false);
         }
         Ok(())
     }
 
     /// Starts a new generation and hands out those before. None when nothing has come.
-    pub(crate) fn seal(&self) -> Option<Sealed> {
+    pub(crate) fn seal(&self) -> Option<RoundInput> {
         let _turn = self.publishing();
         let view = self.view()?;
         if view.generations.iter().all(|generation| generation.len() == 0) {
@@ -108,11 +108,11 @@ impl EngineShared {
         next.generations.push(Arc::new(Generation::default()));
         let seq = next.seq;
         self.set_view(Some(next));
-        Some(Sealed { generations, seq })
+        Some(RoundInput { generations, seq })
     }
 
     /// The index holds the oldest generations now.
-    pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
+    pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &RoundInput) {
         let _turn = self.publishing();
         if let Some(view) = self.view() {
             let mut next = IndexView::clone(&view);
@@ -170,7 +170,7 @@ impl EngineShared {
         id: Id,
         version: Version,
         consent: Consent,
-    ) -> Result<Option<Arc<Numbered>>, StoreError> {
+    ) -> Result<Option<Arc<NumberedRow>>, StoreError> {
         let row = reader.version(id, version, |bytes| -> Result<_, StoreError> {
             let record = VersionRecord::read(bytes)?;
             if record.state == State::Deleted { Ok(None) } else { self.row(&record) }

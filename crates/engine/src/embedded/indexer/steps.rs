@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::embedded::index::{self, IndexWriterHandle};
-use crate::embedded::overlay::Numbered;
+use crate::embedded::overlay::NumberedRow;
 use crate::embedded::shared::EngineShared;
 use certificate::{Id, Version};
 
@@ -12,7 +12,7 @@ pub(in crate::embedded) const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
 pub(in crate::embedded) fn look_through(shared: &EngineShared, writer: &IndexWriterHandle) -> Result<(), String> {
-    shared.bell.looked();
+    shared.notifier.looked();
     checked(|| writer.check().run(&|| true))
 }
 
@@ -32,7 +32,7 @@ pub(in crate::embedded) fn put(
     writer: &IndexWriterHandle,
     id: Id,
     version: Version,
-    row: Option<&Numbered>,
+    row: Option<&NumberedRow>,
     replaces: bool,
 ) -> Result<(), index::IndexError> {
     if replaces {

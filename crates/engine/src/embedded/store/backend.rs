@@ -1,13 +1,13 @@
 //! Where the bytes of a database lie that is a file, and what is noticed of it.
 
-mod aside;
+mod copy_on_write;
 #[cfg(test)]
 pub mod disk;
-mod heard;
-mod looking;
+mod failure_recorder;
+mod location;
 mod mark;
 mod ranges;
-mod site;
+mod read_only;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,17 +19,17 @@ use std::sync::atomic::Ordering;
 use redb::{Builder, Database, DatabaseError, StorageError};
 
 use super::journal::JournalPlace;
-use aside::Aside;
 use base::log::event;
-use heard::{Ears, Heard};
-pub use site::readable;
-use site::{OpenedFile, Site, StoreFolder};
+use copy_on_write::CopyOnWriteBackend;
+use failure_recorder::{FailureRecorder, RecordingBackend};
+pub use location::readable;
+use location::{OpenedFile, StoreFolder, StoreLocation};
 
 /// What the database is opened on, and what is noticed of it.
 #[derive(Clone, Debug)]
 pub struct FileMedium {
-    site: Arc<dyn Site>,
-    ears: Arc<Ears>,
+    location: Arc<dyn StoreLocation>,
+    recorder: Arc<FailureRecorder>,
 }
 
 impl Default for FileMedium {
@@ -40,35 +40,35 @@ impl Default for FileMedium {
 
 impl FileMedium {
     /// A database that lies there.
-    fn on(site: Arc<dyn Site>) -> FileMedium {
-        FileMedium { site, ears: Arc::default() }
+    fn on(location: Arc<dyn StoreLocation>) -> FileMedium {
+        FileMedium { location, recorder: Arc::default() }
     }
 
     /// Makes the database where there is none. It gets its name when it is whole: one that was cut off on the way could not be opened
     /// again, nor be told from one that was damaged.
     pub fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
-        self.site.make_if_missing(builder, path)
+        self.location.make_if_missing(builder, path)
     }
 
     /// Opens the database that is there. The alarm is off from here on.
     pub fn open(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let OpenedFile { backend, found, same } = self.site.open(path)?;
+        let OpenedFile { backend, found, same } = self.location.open(path)?;
         if let Some(found) = found {
-            if *self.ears.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
+            if *self.recorder.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
                 return Err(DatabaseError::Storage(StorageError::Io(io::Error::other(
                     "another file lies in its place",
                 ))));
             }
-            self.ears.bytes.store(found.len(), Ordering::Release);
+            self.recorder.bytes.store(found.len(), Ordering::Release);
         }
-        builder.create_with_backend(Heard::new(backend, &self.ears, self.site.mark(path), same))
+        builder.create_with_backend(RecordingBackend::new(backend, &self.recorder, self.location.mark(path), same))
     }
 
     /// Whether the file at the path is still the one that was opened, and nobody has cut it. Once it was not, the answer stays false: what
     /// was written meanwhile may be in neither, and nothing more is written.
     pub fn is_in_place(&self, path: &Path) -> bool {
-        let Some(opened) = self.ears.opened_file.get() else { return true };
-        let least = || self.ears.bytes.load(Ordering::Acquire);
+        let Some(opened) = self.recorder.opened_file.get() else { return true };
+        let least = || self.recorder.bytes.load(Ordering::Acquire);
         let is_gone = loop {
             let before = least();
             break match fs::metadata(path) {
@@ -82,7 +82,7 @@ impl FileMedium {
                 ),
             };
         };
-        if is_gone && !self.ears.is_gone.swap(true, Ordering::AcqRel) {
+        if is_gone && !self.recorder.is_gone.swap(true, Ordering::AcqRel) {
             event!(STORE_GONE);
         }
         !self.is_gone()
@@ -90,7 +90,7 @@ impl FileMedium {
 
     /// Whether [`is_in_place`](Self::is_in_place) was false once.
     pub fn is_gone(&self) -> bool {
-        self.ears.is_gone.load(Ordering::Acquire)
+        self.recorder.is_gone.load(Ordering::Acquire)
     }
 
     /// Writes a file beside the database and removes it again. Opening a database takes no room, but the next commit does.
@@ -98,23 +98,23 @@ impl FileMedium {
     /// # Errors
     /// The disk is full or takes no writes.
     pub fn prove_room(&self, path: &Path) -> io::Result<()> {
-        self.site.prove_room(path)
+        self.location.prove_room(path)
     }
 
     /// Opens the database so that nothing is written where it lies: for reading, while the disk takes nothing.
-    pub fn open_aside(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let (backend, locks) = self.site.open_to_read(path, false)?;
-        builder.create_with_backend(Aside::new(backend, locks)?)
+    pub fn open_copy_on_write(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
+        let (backend, locks) = self.location.open_to_read(path, false)?;
+        builder.create_with_backend(CopyOnWriteBackend::new(backend, locks)?)
     }
 
     /// Where its journal lies.
     pub(super) fn journal(&self) -> JournalPlace {
-        self.site.journal()
+        self.location.journal()
     }
 
     /// Whether a call has failed since the database was opened.
     pub fn has_failed(&self) -> bool {
-        self.ears.has_failed()
+        self.recorder.has_failed()
     }
 }
 

@@ -8,7 +8,7 @@ use redb::TableDefinition;
 
 use super::log::{ReadTransaction, WriteTransaction, WrittenTable};
 use super::optional::KeptEntries;
-use super::{MayBeOpen, StoreError, opened};
+use super::{OptionalTable, StoreError, opened};
 use certificate::{Consent, Id, Seq};
 use record::StoredConsent;
 
@@ -68,8 +68,8 @@ impl<'t> WrittenConsentTables<'t> {
 /// The tables at one moment, each opened when it is asked for first.
 #[derive(Default)]
 pub struct ConsentTables {
-    changes: MayBeOpen<(u64, u32), &'static [u8]>,
-    closed: MayBeOpen<u64, u8>,
+    changes: OptionalTable<(u64, u32), &'static [u8]>,
+    closed: OptionalTable<u64, u8>,
 }
 
 impl ConsentTables {

@@ -66,7 +66,7 @@ impl fmt::Display for StoreError {
             ),
             StoreError::OtherPurpose(FolderPurpose::Service) => write!(
                 formatter,
-                "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to whoever comes: name another folder with --data"
+                "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to every caller: name another folder with --data"
             ),
             StoreError::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
             StoreError::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),

@@ -33,7 +33,7 @@ impl Drop for FolderLock {
 
 impl FolderLock {
     /// Takes the lock of a folder, and makes the file that it is of. Those who look share it, and make no file. None where the folder cannot
-    /// be opened, which is told by what is done in it next.
+    /// be opened, which shows in what is done in it next.
     ///
     /// # Errors
     /// `DatabaseAlreadyOpen`.

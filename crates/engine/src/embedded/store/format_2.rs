@@ -34,12 +34,12 @@ pub fn entry<'a>(
         return Ok(Cow::Borrowed(bytes));
     }
     let read = match kind {
-        EntryKind::Version => Former::version(bytes),
-        EntryKind::Consent => Former::consent(bytes),
-        EntryKind::Patient => Former::patient(bytes, number),
+        EntryKind::Version => Format2Record::version(bytes),
+        EntryKind::Consent => Format2Record::consent(bytes),
+        EntryKind::Patient => Format2Record::patient(bytes, number),
         EntryKind::List | EntryKind::Mark => None,
     };
-    let Former { mut draft, number, stamp, frame } =
+    let Format2Record { mut draft, number, stamp, frame } =
         read.ok_or_else(|| StoreError::Damaged("a record of format 2 is not readable".into()))?;
     if let Some((frame, raw_bytes, row_bytes)) = frame {
         let dictionary = dictionary(draft.dictionary)?;
@@ -60,13 +60,13 @@ pub fn time_of(entry: &[u8]) -> Option<i64> {
 /// Number and time stamp of a version, of format 2 or of today; none where it is not readable.
 pub fn place_of(bytes: &[u8]) -> Option<(u64, i64)> {
     match bytes.first() {
-        Some(&LAYOUT) => Former::version(bytes).map(|former| (former.number, former.stamp.milliseconds)),
+        Some(&LAYOUT) => Format2Record::version(bytes).map(|former| (former.number, former.stamp.milliseconds)),
         _ => VersionRecord::read(bytes).ok().map(|record| (record.seq.0, record.stamp.milliseconds)),
     }
 }
 
 /// What a record of format 2 says.
-struct Former<'a> {
+struct Format2Record<'a> {
     draft: EntryDraft,
     number: u64,
     stamp: Stamp,
@@ -74,8 +74,8 @@ struct Former<'a> {
     frame: Option<(&'a [u8], usize, usize)>,
 }
 
-impl<'a> Former<'a> {
-    fn version(bytes: &'a [u8]) -> Option<Former<'a>> {
+impl<'a> Format2Record<'a> {
+    fn version(bytes: &'a [u8]) -> Option<Format2Record<'a>> {
         let (raw_bytes, row_bytes) = (u32_at(bytes, 4)? as usize, u32_at(bytes, 28)? as usize);
         let (fields, frame) = bytes.get(36..)?.split_at_checked(u32_at(bytes, 32)? as usize)?;
         let draft = EntryDraft {
@@ -85,20 +85,20 @@ impl<'a> Former<'a> {
         };
         let stamp = stamp(bytes, 16, 24)?;
         let frame = (!frame.is_empty()).then_some((frame, raw_bytes, row_bytes));
-        Some(Former { draft, number: u64_at(bytes, 8)?, stamp, frame })
+        Some(Format2Record { draft, number: u64_at(bytes, 8)?, stamp, frame })
     }
 
-    fn consent(bytes: &'a [u8]) -> Option<Former<'a>> {
+    fn consent(bytes: &'a [u8]) -> Option<Format2Record<'a>> {
         let bytes = checked(bytes)?;
         let draft = EntryDraft {
             fields: bytes.get(24..)?.to_vec(),
             row: bytes.get(4..8)?.to_vec(),
             ..EntryDraft::bare(EntryKind::Consent, bytes[1])
         };
-        Some(Former { draft, number: u64_at(bytes, 8)?, stamp: stamp(bytes, 16, 2)?, frame: None })
+        Some(Format2Record { draft, number: u64_at(bytes, 8)?, stamp: stamp(bytes, 16, 2)?, frame: None })
     }
 
-    fn patient(bytes: &'a [u8], number: u64) -> Option<Former<'a>> {
+    fn patient(bytes: &'a [u8], number: u64) -> Option<Format2Record<'a>> {
         let bytes = checked(bytes)?;
         let links = bytes.get(2..4)?;
         let links_bytes = 8 * usize::from(u16::from_le_bytes([links[0], links[1]]));
@@ -109,7 +109,7 @@ impl<'a> Former<'a> {
             body: tail.to_vec(),
             ..EntryDraft::bare(EntryKind::Patient, bytes[1])
         };
-        Some(Former { draft, number, stamp: stamp(bytes, 8, 16)?, frame: None })
+        Some(Format2Record { draft, number, stamp: stamp(bytes, 8, 16)?, frame: None })
     }
 }
 

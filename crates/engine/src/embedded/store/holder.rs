@@ -1,4 +1,4 @@
-//! Who has the folder: `hcert.pid` in it says which process, for the words of whoever finds it in use.
+//! Who has the folder: `hcert.pid` in it says which process, for the error of a second process that finds it in use.
 //!
 //! The lock of the file is what decides; this is only told. What a killed process left behind is not believed: a process counts when one
 //! with this number runs that was started at the same moment.

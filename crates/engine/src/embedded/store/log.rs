@@ -262,7 +262,7 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Takes a whole table out of a file, where it is there. No journal is beside it yet: it could not tell of it.
+    /// Takes a whole table out of a file, where it is there. No journal is beside it yet: it could not record it.
     pub fn delete_table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,

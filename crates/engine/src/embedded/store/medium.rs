@@ -39,10 +39,10 @@ impl Default for StoreMedium {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenMode {
     Write,
-    /// For reading, on a disk that takes no writes.
-    Aside,
-    /// To be looked at: nothing is written to its file.
-    Look,
+    /// For reading, on a disk that takes no writes: they stay in memory.
+    CopyOnWrite,
+    /// For reading: nothing is written to its file.
+    ReadOnly,
 }
 
 impl StoreMedium {
@@ -77,13 +77,13 @@ impl StoreMedium {
         let mut builder = Database::builder();
         builder.set_cache_size(cache_bytes);
         expect_bytes(path)?;
-        if way != OpenMode::Aside {
+        if way != OpenMode::CopyOnWrite {
             expect_first_pages(path)?;
         }
         let opened = guarded(FILE, || match way {
             OpenMode::Write => file.open(&builder, path).map_err(|error| unopened(path, error)),
-            OpenMode::Aside => file.open_aside(&builder, path).map_err(io),
-            OpenMode::Look => file.open_looking(&builder, path).map_err(|error| unopened(path, error)),
+            OpenMode::CopyOnWrite => file.open_copy_on_write(&builder, path).map_err(io),
+            OpenMode::ReadOnly => file.open_read_only(&builder, path).map_err(|error| unopened(path, error)),
         });
         opened.map(Log::of_redb)
     }

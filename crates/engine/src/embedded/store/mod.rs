@@ -1,4 +1,4 @@
-//! The truth: versions and changes in redb. The only room that knows redb.
+//! The truth: versions and changes in redb. The only module that uses redb.
 //!
 //! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
@@ -16,6 +16,7 @@ mod copied_entry;
 pub mod copy;
 pub mod crc;
 pub(super) mod derived;
+mod disk_space;
 mod entry_log;
 mod error;
 mod folder_lock;
@@ -40,7 +41,6 @@ mod reader;
 pub mod record;
 mod replay;
 mod restoring;
-mod room;
 pub(crate) mod row;
 mod stamps;
 mod tables;
@@ -81,10 +81,10 @@ use medium::OpenMode;
 pub use medium::{StoreMedium, StoreOptions};
 pub use opening::{OpenedStore, expect_unused};
 use opening::{first_look, look_again};
-use optional::{MayBeOpen, opened};
+use optional::{OptionalTable, opened};
 use pages::Pages;
 pub use payload::payload;
-pub use position::{Stands, StorePosition};
+pub use position::{ReopenedPosition, StorePosition};
 pub use reader::{StoreReader, StoredVersionPage};
 pub use restoring::{RESTORING, is_restoring};
 pub use stamps::{LATEST_STAMP, LatestStamp};
@@ -119,10 +119,10 @@ pub struct Store {
     /// A commit met damage: the database is opened again when every page of it is as it was written, since the next commit would meet the
     /// same.
     is_damaged: AtomicBool,
-    /// The disk takes no writes; the database is opened aside.
-    is_aside: AtomicBool,
-    /// Opened to be looked at: it is aside from the beginning to the end.
-    is_looked_at: bool,
+    /// The disk takes no writes; the database is opened copy-on-write: redb's writes stay in memory.
+    is_copy_on_write: AtomicBool,
+    /// Opened read-only: it is copy-on-write from the beginning to the end.
+    is_read_only: bool,
     /// The data folder, locked. Given up after the database is.
     lock: Mutex<Option<FolderLock>>,
 }
@@ -156,23 +156,23 @@ impl Store {
         Store::assemble(path, options, database, (holding, lock), false).map(|store| (store, opened))
     }
 
-    /// Opens the store of a folder to look at it. Nothing of it is changed: what redb mends after a kill, and what a migration does, stays in
+    /// Opens the store of a folder read-only. Nothing of it is changed: what redb mends after a kill, and what a migration does, stays in
     /// memory.
     ///
     /// # Errors
     /// As [`open`](Store::open); `Io` where there is none.
-    pub fn look(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
+    pub fn open_read_only(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         match is_restoring(folder)? {
             false => Store::look_restoring(folder, options),
             true => Err(StoreError::Restoring),
         }
     }
 
-    /// As [`look`](Store::look), for the restore itself.
+    /// As [`open_read_only`](Store::open_read_only), for the restore itself.
     pub fn look_restoring(folder: &Path, options: StoreOptions) -> Result<(Store, OpenedStore), StoreError> {
         let path = folder.join(STORE_FILE);
         let lock = options.medium.lock_folder(folder, true)?;
-        let database = options.open(&path, OpenMode::Look)?;
+        let database = options.open(&path, OpenMode::ReadOnly)?;
         let holding = Holding::beside(folder);
         let opened = first_look(&database, None, &options)?;
         Store::assemble(path, options, database, (holding, lock), true).map(|store| (store, opened))
@@ -183,13 +183,13 @@ impl Store {
         options: StoreOptions,
         database: Log,
         (holding, lock): (Option<Holding>, Option<FolderLock>),
-        is_looked_at: bool,
+        is_read_only: bool,
     ) -> Result<Store, StoreError> {
         let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read()?)?);
-        let (distrusted, is_damaged, is_aside) =
-            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(is_looked_at));
+        let (distrusted, is_damaged, is_copy_on_write) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(is_read_only));
         let database = RwLock::new(Some(database));
         let store = Store {
             holding,
@@ -201,8 +201,8 @@ impl Store {
             has_consent,
             distrusted,
             is_damaged,
-            is_aside,
-            is_looked_at,
+            is_copy_on_write,
+            is_read_only,
             lock,
         };
         store.load_dictionaries()?;
@@ -211,7 +211,7 @@ impl Store {
 
     /// Starts reading at one moment, after everything acknowledged. Readers are held briefly: nothing longer than 100 ms.
     pub fn reader(&self) -> Result<Arc<StoreReader>, StoreError> {
-        if self.is_looked_at && self.has_failed() {
+        if self.is_read_only && self.has_failed() {
             // No writer is there to do it.
             self.look_again()?;
         }
@@ -233,7 +233,7 @@ impl Store {
         Ok(reader)
     }
 
-    /// Closes and opens the database that is looked at again, as redb demands after a call that failed.
+    /// Closes and opens the read-only database again, as redb demands after a call that failed.
     fn look_again(&self) -> Result<(), StoreError> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
@@ -285,7 +285,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         self.expect_in_place()?;
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(StoreError::Reopening)?;
+        let database = guard.as_ref().filter(|_| !self.is_copy_on_write()).ok_or(StoreError::Reopening)?;
         let mut transaction = database.begin_write().inspect_err(|error| self.heed(error))?;
         transaction.durable(self.options.has_quick_repair(&self.path))?;
         let outcome = {
@@ -353,7 +353,9 @@ impl Store {
     /// The disk failed: the store is to be opened again.
     pub fn checkpoint_if_idle(&self) -> Result<(), StoreError> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(database) = guard.as_ref().filter(|_| !self.is_aside() && !self.has_failed()) else { return Ok(()) };
+        let Some(database) = guard.as_ref().filter(|_| !self.is_copy_on_write() && !self.has_failed()) else {
+            return Ok(());
+        };
         match database.waits_for(Duration::from_secs(CHECKPOINT_PAUSE_SECONDS)) {
             true => database.checkpoint(self.options.has_quick_repair(&self.path), false).inspect_err(|error| {
                 self.heed(error);
@@ -366,13 +368,13 @@ impl Store {
     /// Closes and opens the database again, as redb demands after a call that failed. Reads wait meanwhile. Returns where it stands now.
     ///
     /// # Errors
-    /// It cannot be opened. Where it can be opened aside, reads go on; nothing is written until this succeeds.
-    pub fn reopen(&self) -> Result<Stands, StoreError> {
+    /// It cannot be opened. Where it can be opened copy-on-write, reads go on; nothing is written until this succeeds.
+    pub fn reopen(&self) -> Result<ReopenedPosition, StoreError> {
         self.distrust();
         self.expect_in_place()?;
         let ready = self.expect_whole().and_then(|()| Ok(self.options.medium.prove_room(&self.path)?));
         let is_open = || self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
-        if self.is_aside()
+        if self.is_copy_on_write()
             && is_open()
             && let Err(error) = ready
         {
@@ -386,16 +388,16 @@ impl Store {
         let open = || -> Result<_, StoreError> {
             ready?;
             let database = self.options.open(&self.path, OpenMode::Write)?;
-            Ok((Stands::read(&database)?, database))
+            Ok((ReopenedPosition::read(&database)?, database))
         };
         let opened = open();
-        let (stands, database) = match opened {
-            Ok((stands, database)) => (Ok(stands), Some(database)),
-            Err(error) => (Err(error), self.options.open(&self.path, OpenMode::Aside).ok()),
+        let (reopened, database) = match opened {
+            Ok((reopened, database)) => (Ok(reopened), Some(database)),
+            Err(error) => (Err(error), self.options.open(&self.path, OpenMode::CopyOnWrite).ok()),
         };
-        self.is_aside.store(stands.is_err(), Ordering::Release);
+        self.is_copy_on_write.store(reopened.is_err(), Ordering::Release);
         *guard = database;
-        stands
+        reopened
     }
 
     /// What is in memory may not be what is stored, from now on until [`trust`](Self::trust).
@@ -439,13 +441,13 @@ impl Store {
     }
 
     /// Whether the disk takes no writes, so that the database can only be read.
-    pub fn is_aside(&self) -> bool {
-        self.is_aside.load(Ordering::Acquire)
+    pub fn is_copy_on_write(&self) -> bool {
+        self.is_copy_on_write.load(Ordering::Acquire)
     }
 
-    /// Whether it was opened with [`look`](Store::look).
-    pub fn is_looked_at(&self) -> bool {
-        self.is_looked_at
+    /// Whether it was opened with [`open_read_only`](Store::open_read_only).
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Closes the file; every later call fails.
@@ -456,7 +458,7 @@ impl Store {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(database) = database.filter(|_| !self.is_aside() && !self.has_failed() && !self.is_gone())
+        if let Some(database) = database.filter(|_| !self.is_copy_on_write() && !self.has_failed() && !self.is_gone())
             && let Err(error) = database.checkpoint(self.options.has_quick_repair(&self.path), true)
         {
             // The journal has it all.

@@ -40,7 +40,7 @@ pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), StoreError> {
 
 /// Opens a log that was looked at before: what the first look made of it in memory is made again.
 pub(super) fn look_again(path: &Path, options: &StoreOptions) -> Result<Log, StoreError> {
-    let log = options.open(path, OpenMode::Look)?;
+    let log = options.open(path, OpenMode::ReadOnly)?;
     first_look(&log, None, options)?;
     Ok(log)
 }

@@ -9,7 +9,7 @@ use super::log::{ReadOnlyTable, ReadTransaction};
 
 /// A table that is opened once, where there is one.
 pub(super) fn opened<'a, K: Key + 'static, V: Value + 'static>(
-    cell: &'a MayBeOpen<K, V>,
+    cell: &'a OptionalTable<K, V>,
     transaction: &ReadTransaction,
     definition: TableDefinition<'static, K, V>,
 ) -> Result<Option<&'a ReadOnlyTable<K, V>>, StoreError> {
@@ -24,4 +24,4 @@ pub(super) fn opened<'a, K: Key + 'static, V: Value + 'static>(
 pub(super) type KeptEntries<'t> = Option<&'t ReadOnlyTable<(u64, u32), &'static [u8]>>;
 
 /// A table that may be absent.
-pub(super) type MayBeOpen<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
+pub(super) type OptionalTable<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;

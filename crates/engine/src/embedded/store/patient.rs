@@ -13,7 +13,7 @@ use super::log::{PageGuard, ReadOnlyTable, ReadTransaction, WriteTransaction, Wr
 use super::newest::newest;
 use super::optional::KeptEntries;
 use super::written_log::WrittenLog;
-use super::{ChangeKind, META, MayBeOpen, StoreError, opened};
+use super::{ChangeKind, META, OptionalTable, StoreError, opened};
 use crate::limits::{BIRTH_DATE_DAYS_MAX, ID_MAX};
 use crate::{EntryLog, PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
@@ -213,10 +213,10 @@ struct PreviousPatient {
 /// The tables at one moment, each opened when it is asked for first: certificates do without.
 #[derive(Default)]
 pub struct PatientTables {
-    versions: MayBeOpen<(u64, u32), &'static [u8]>,
-    identifiers: MayBeOpen<(&'static str, &'static str, u64), ()>,
-    former: MayBeOpen<(&'static str, &'static str, u64), ()>,
-    born: MayBeOpen<(i32, u64), (i32, u8, i64)>,
+    versions: OptionalTable<(u64, u32), &'static [u8]>,
+    identifiers: OptionalTable<(&'static str, &'static str, u64), ()>,
+    former: OptionalTable<(&'static str, &'static str, u64), ()>,
+    born: OptionalTable<(i32, u64), (i32, u8, i64)>,
 }
 
 impl PatientTables {

@@ -32,7 +32,7 @@ pub struct StorePosition {
 
 /// Where a database that was opened again stands.
 #[derive(Clone, Debug)]
-pub struct Stands {
+pub struct ReopenedPosition {
     /// How far the database has come.
     pub position: StorePosition,
     /// As [`Opened::classes`](super::OpenedStore::classes).
@@ -41,11 +41,11 @@ pub struct Stands {
     pub counters: Vec<(u32, u64)>,
 }
 
-impl Stands {
+impl ReopenedPosition {
     /// Reads position, classes and counters out of the database; fails when a row is damaged.
-    pub fn read(log: &Log) -> Result<Stands, StoreError> {
+    pub fn read(log: &Log) -> Result<ReopenedPosition, StoreError> {
         let (position, classes) = (position(log)?, stored_classes(log)?);
-        Ok(Stands { position, classes, counters: stored_counters(log)? })
+        Ok(ReopenedPosition { position, classes, counters: stored_counters(log)? })
     }
 }
 

@@ -12,7 +12,7 @@ use super::list::LIST;
 use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
 use super::mark::MARK;
 use super::newest::{newest, version_of};
-use super::optional::{KeptEntries, MayBeOpen, opened};
+use super::optional::{KeptEntries, OptionalTable, opened};
 use super::pages::Pages;
 use super::{DICTIONARY, LOG, META, REGISTER, StoreError, VERSION, consent, list, patient};
 use crate::{EntryHash, EntryLog, PatientLine, StoreChain, StoredList};
@@ -26,9 +26,9 @@ pub struct StoreReader {
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; LOGGED_BYTES]>>,
-    register: MayBeOpen<u64, &'static [u8; LOGGED_BYTES]>,
-    lists: MayBeOpen<(u64, u32), &'static [u8]>,
-    marks: MayBeOpen<(u64, u32), &'static [u8]>,
+    register: OptionalTable<u64, &'static [u8; LOGGED_BYTES]>,
+    lists: OptionalTable<(u64, u32), &'static [u8]>,
+    marks: OptionalTable<(u64, u32), &'static [u8]>,
     patients: patient::PatientTables,
     /// None while everything is open.
     consents: Option<consent::ConsentTables>,

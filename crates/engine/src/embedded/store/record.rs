@@ -119,7 +119,7 @@ impl<'a> StoredEntry<'a> {
     /// Reads an entry of a kind; `what` says which one where it is not readable.
     ///
     /// # Errors
-    /// `Damaged` when the bytes are not as they were written. The format of the whole store tells of a later release.
+    /// `Damaged` when the bytes are not as they were written. The format of the whole store shows a later release.
     pub fn read(kind: EntryKind, bytes: &'a [u8], what: impl Fn() -> String) -> Result<StoredEntry<'a>, StoreError> {
         match bytes.first() {
             Some(&LAYOUT) | None => {}

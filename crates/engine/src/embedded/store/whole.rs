@@ -31,9 +31,9 @@ impl Store {
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        let beside = if self.is_looked_at { OpenMode::Look } else { OpenMode::Aside };
+        let beside = if self.is_read_only { OpenMode::ReadOnly } else { OpenMode::CopyOnWrite };
         let looked = self.options.open(&self.path, beside).and_then(|mut log| log.check_integrity());
-        let again = match self.is_looked_at {
+        let again = match self.is_read_only {
             true => look_again(&self.path, &self.options),
             false => self.options.open(&self.path, OpenMode::Write),
         };

@@ -20,7 +20,7 @@ fn filled() -> Fixture {
 }
 
 fn verified(fixture: &Fixture) -> VerifyReport {
-    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let engine = Engine::open_read_only(options(&fixture.folder, &fixture.now)).unwrap();
     let report = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
     engine.close();
     report
@@ -93,7 +93,7 @@ fn no_byte_of_a_record_changes_unnoticed() {
             at += 1;
         }
         assert!(at > 20, "{log}: {at} bytes");
-        assert!(hashed > 0, "{log}: bytes are told by the hash");
+        assert!(hashed > 0, "{log}: the hash shows changed bytes");
         std::fs::write(&path, &whole).unwrap();
     }
 }
@@ -137,7 +137,7 @@ fn rows_that_are_edited_swapped_or_taken_out_are_told() {
 }
 
 fn fixture_head(fixture: &Fixture) -> EntryHead {
-    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let engine = Engine::open_read_only(options(&fixture.folder, &fixture.now)).unwrap();
     let [changes, _] = engine.ledger().heads().unwrap();
     engine.close();
     changes

@@ -89,15 +89,22 @@ fn consent_of_what_was_never_there_or_is_deleted_is_refused_and_a_deleted_one_ke
     assert_eq!(fixture.delete(id).unwrap().consent, CLOSED);
     assert_eq!(code(fixture.set_consent(id, Consent::default())), Hcert::Deleted);
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
-    let standing = fixture.engine.read(id, None, |entry| entry.standing()).unwrap().unwrap();
-    assert_eq!((standing.version.get(), standing.state, standing.consent()), (2, State::Deleted, CLOSED));
-    assert!(standing.row.is_some_and(|row| row.has(&about("Patient/1"))));
+    let effective_row = fixture.engine.read(id, None, |entry| entry.effective_row()).unwrap().unwrap();
+    assert_eq!(
+        (effective_row.version.get(), effective_row.state, effective_row.consent()),
+        (2, State::Deleted, CLOSED)
+    );
+    assert!(effective_row.row.is_some_and(|row| row.has(&about("Patient/1"))));
     let (stored, row) = fixture.engine.read(id, None, |entry| entry.stored_with_row()).unwrap().unwrap();
     assert_eq!((stored.resource, row), (vec![], None));
-    let first = |entry: &Entry| Ok((entry.stored()?, entry.stored_with_row()?, entry.row()?, entry.standing()?));
-    let (stored, (again, row), same, standing) = fixture.engine.read(id, Some(Version::FIRST), first).unwrap().unwrap();
+    let first = |entry: &Entry| Ok((entry.stored()?, entry.stored_with_row()?, entry.row()?, entry.effective_row()?));
+    let (stored, (again, row), same, effective_row) =
+        fixture.engine.read(id, Some(Version::FIRST), first).unwrap().unwrap();
     assert_eq!((stored.resource, row.as_ref()), (again.resource, same.as_ref()));
-    assert_eq!((row, standing.state, standing.consent()), (standing.row.clone(), State::Deleted, CLOSED));
+    assert_eq!(
+        (row, effective_row.state, effective_row.consent()),
+        (effective_row.row.clone(), State::Deleted, CLOSED)
+    );
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn index_files_that_vanish_while_it_runs_are_not_missed_and_are_made_again() {
         let Some(file) = files.get(kind) else { continue };
         damage(file, Damage::Delete);
         assert_eq!(answers(&fixture), right, "without {}", file.display());
-        fixture.engine.shared.bell.suspect();
+        fixture.engine.shared.notifier.suspect();
         fixture.create(State::Draft, "Patient/1");
         fixture.indexed();
         let found = answers(&fixture);
@@ -124,7 +124,7 @@ fn a_byte_that_changes_while_it_runs_is_found_by_looking_through() {
     let right = answers(&fixture);
     let terms = kinds(&fixture).into_iter().find(|path| path.extension().unwrap() == "idx").unwrap();
     damage(&terms, Damage::Flip);
-    fixture.engine.shared.bell.suspect();
+    fixture.engine.shared.notifier.suspect();
     until(&fixture, "the index is given up", |health| match &health.index {
         IndexHealth::Building { why, .. } => why.contains("not what was written"),
         // It may be built again already.
@@ -211,8 +211,8 @@ fn on(disk: &Arc<SimulatedDisk>) -> Fixture {
         store: store::StoreMedium::File(store::FileMedium::of(disk)),
         index: index::IndexMedium::default(),
     };
-    let (engine, hands) = Engine::assemble(&options(&folder, &now), media).unwrap();
-    let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
+    let (engine, workers) = Engine::assemble(&options(&folder, &now), media).unwrap();
+    let threads = [writer::start(workers.writer, workers.queue).unwrap(), indexer::start(workers.indexer).unwrap()];
     engine.threads.lock().unwrap().extend(threads);
     Fixture { folder, now, engine }
 }
@@ -233,7 +233,7 @@ fn reads_go_on_while_the_disk_takes_nothing_and_writes_when_it_does_again() {
         let written = fixture.engine.seq().0;
         assert!(matches!(refused, Err(RefusedChange::Store(_))), "{refused:?}");
         until(&fixture, "it is told", |health| matches!(health.store, StoreHealth::Reopening { .. }));
-        until(&fixture, "it is opened aside", |_| fixture.engine.shared.store.is_aside());
+        until(&fixture, "it is opened copy-on-write", |_| fixture.engine.shared.store.is_copy_on_write());
         // Between two tries to open it a read may be told to come again.
         let read = || fixture.engine.read(there.id, None, |entry| entry.stored());
         let deadline = Instant::now() + Duration::from_secs(60);

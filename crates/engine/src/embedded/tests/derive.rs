@@ -32,7 +32,7 @@ fn filled() -> Fixture {
 }
 
 fn verified(fixture: &Fixture) -> VerifyReport {
-    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let engine = Engine::open_read_only(options(&fixture.folder, &fixture.now)).unwrap();
     let report = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
     engine.close();
     report

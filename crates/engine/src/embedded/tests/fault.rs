@@ -121,7 +121,7 @@ impl Life {
                 }
                 "cannot reopen" => {
                     let engine = &process.engine;
-                    assert!(engine.shared.store.is_aside(), "{:?}: reads go on", self.fault);
+                    assert!(engine.shared.store.is_copy_on_write(), "{:?}: reads go on", self.fault);
                     let is_whole = |model: &super::simulation::model::Model| model.differs(engine).is_none();
                     assert!(is_whole(&self.known.model) || self.known.maybe.as_ref().is_some_and(is_whole));
                     self.search(&process);

@@ -95,7 +95,7 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
         fs::write(&file, &whole).unwrap();
         tamper(&file);
         for serves in [false, true] {
-            let open = if serves { Engine::open } else { Engine::look };
+            let open = if serves { Engine::open } else { Engine::open_read_only };
             let (engine, part, read) = match (open(options(&folder, &fixture.now)), met) {
                 (Ok(engine), Met::Reading(part, read)) => (engine, part, read),
                 (opened, met) => {
@@ -179,8 +179,15 @@ fn a_copied_row_that_no_store_can_have_written_is_damage_for_a_check_and_for_a_r
         let checked = pieces.iter().try_for_each(|(log, piece)| check.piece(*log, form, piece));
         let folder = tempfile::tempdir().unwrap();
         let (store, names, dictionaries) = (moment.store.clone(), moment.names.clone(), moment.dictionaries.clone());
-        let beginning =
-            crate::Beginning { store, names, origin: moment.chain.origin, dictionaries, form, to: Seq(2), onto: None };
+        let beginning = crate::RestoreStart {
+            store,
+            names,
+            origin: moment.chain.origin,
+            dictionaries,
+            form,
+            to: Seq(2),
+            onto: None,
+        };
         let mut restore = StoreRestore::begin(folder.path(), 8 << 20, beginning).unwrap();
         let restored = pieces.iter().try_for_each(|(log, piece)| restore.piece(*log, piece));
         if is_whole {

@@ -171,9 +171,9 @@ fn a_folder_has_one_engine_though_its_store_is_replaced() {
     fs::rename(path.with_extension("copied"), &path).unwrap();
     let second = || options(&fixture.folder, &fixture.now);
     assert!(matches!(Engine::open(second()).map(drop), Err(StoreError::InUse(Some(_)))));
-    assert!(matches!(Engine::look(second()).map(drop), Err(StoreError::InUse(Some(_)))));
+    assert!(matches!(Engine::open_read_only(second()).map(drop), Err(StoreError::InUse(Some(_)))));
     fixture.engine.close();
-    let looks = Engine::look(second()).unwrap();
+    let looks = Engine::open_read_only(second()).unwrap();
     assert!(matches!(Engine::open(second()).map(drop), Err(StoreError::InUse(Some(_)))));
     looks.close();
     fixture.reopen();

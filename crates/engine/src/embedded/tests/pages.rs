@@ -227,7 +227,7 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
     let folder = fixture.folder.path().join("data");
     let path = folder.join(STORE_FILE);
     let bytes = fs::read(&path).unwrap();
-    let opened = || Engine::look(options(&fixture.folder, &fixture.now));
+    let opened = || Engine::open_read_only(options(&fixture.folder, &fixture.now));
     let engine = opened().unwrap();
     let whole = versions(&engine);
     let findings = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
@@ -579,7 +579,7 @@ fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
         record[12] ^= 1;
         with_checksum(record);
     });
-    let engine = Engine::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let engine = Engine::open_read_only(options(&fixture.folder, &fixture.now)).unwrap();
     let exported = engine.ledger().versions_after(Seq(0), 10).map(|found| found.len());
     assert!(matches!(&exported, Err(StoreError::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
 }

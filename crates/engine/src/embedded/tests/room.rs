@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::embedded::index::medium::memory::MemoryFiles;
-use crate::embedded::index::{Holdings, IndexedCertificate};
+use crate::embedded::index::{IndexContents, IndexedCertificate};
 use crate::embedded::store::backend::disk::SimulatedDisk;
 use crate::embedded::{EngineMedia, indexer, writer};
 
@@ -31,8 +31,8 @@ impl Machine {
             store: store::StoreMedium::File(store::FileMedium::of(&self.disk)),
             index: index::IndexMedium::of(&self.files),
         };
-        let (engine, hands) = Engine::assemble(&options(&folder, &now), media).unwrap();
-        let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
+        let (engine, workers) = Engine::assemble(&options(&folder, &now), media).unwrap();
+        let threads = [writer::start(workers.writer, workers.queue).unwrap(), indexer::start(workers.indexer).unwrap()];
         engine.threads.lock().unwrap().extend(threads);
         Fixture { folder, now, engine }
     }
@@ -65,7 +65,7 @@ fn answers(fixture: &Fixture) -> Vec<(u64, Vec<(u64, u32)>)> {
 /// What the index holds, row by row.
 fn held(fixture: &Fixture) -> Vec<(u64, Vec<IndexedCertificate>)> {
     let view = fixture.engine.shared.view().unwrap();
-    let mut holdings = Holdings::read(&view.index).unwrap();
+    let mut holdings = IndexContents::read(&view.index).unwrap();
     let ids = 1..=fixture.engine.seq().0;
     let held = ids.map(|id| (id, holdings.of(Id::new(id).unwrap(), |passed| panic!("{passed} was passed")).unwrap()));
     held.filter(|(_, held)| !held.is_empty()).collect()
@@ -74,7 +74,7 @@ fn held(fixture: &Fixture) -> Vec<(u64, Vec<IndexedCertificate>)> {
 /// Builds the index anew from the store.
 fn rebuild(fixture: &Fixture) {
     let before = fixture.engine.shared.view().unwrap().index.clone();
-    fixture.engine.shared.bell.condemn();
+    fixture.engine.shared.notifier.condemn();
     let is_new = || fixture.engine.shared.view().is_some_and(|view| !Arc::ptr_eq(&view.index, &before));
     eventually("it is built again", is_new);
     fixture.indexed();

@@ -153,7 +153,7 @@ impl Run {
             35 => self.crash(),
             36 => self.reopen(),
             37 => {
-                self.process.engine.shared.bell.condemn();
+                self.process.engine.shared.notifier.condemn();
                 self.note("the index is condemned");
             }
             38 => {
@@ -212,7 +212,9 @@ impl Run {
         match word {
             "commits" | "answers" => self.known.check(engine),
             "cannot reopen" if !self.machine.disk.is_off() => {
-                assert!(matches!(engine.health().store, crate::StoreHealth::Good) || engine.shared.store.is_aside());
+                assert!(
+                    matches!(engine.health().store, crate::StoreHealth::Good) || engine.shared.store.is_copy_on_write()
+                );
                 let maybe = self.known.maybe.as_ref();
                 let difference = self.known.model.differs(engine);
                 let is_maybe = || maybe.is_some_and(|maybe| maybe.differs(engine).is_none());

@@ -2,10 +2,10 @@
 
 use super::super::store::consent::record::StoredConsent;
 use super::super::store::{ChangeKind, ChangeRow, Records, StoreError, StoreReader};
-use super::Check;
+use super::StoreCheck;
 use certificate::{Consent, Id};
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Walks over all changes of consent, then over what holds.
     pub(super) fn consents(&mut self) -> Result<(), StoreError> {
         let of = self.reader()?.record_count(Records::Consent)?;

@@ -11,7 +11,7 @@ const VERIFY_PROBLEMS_MAX: usize = 100;
 
 /// How far a check has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Verifying {
+pub struct VerifyProgress {
     /// What is looked at, by the name of its table.
     pub part: &'static str,
     /// How much was looked at, in rows of the part; 0 for a part that is not counted in rows.
@@ -152,8 +152,8 @@ impl VerifyFindings {
     }
 
     /// Says what a damaged index means, and what to do about it.
-    pub(super) fn conclude(&mut self, standing: IndexVerdict) {
-        let text = match (self.of_index, self.of_others, standing) {
+    pub(super) fn conclude(&mut self, verdict: IndexVerdict) {
+        let text = match (self.of_index, self.of_others, verdict) {
             (0, ..) => return,
             (_, 0, IndexVerdict::Damaged) => {
                 "the search index is damaged, certificates are not affected: the next start builds it again from the store, and so does hcert \

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 impl Engine {
     /// The index to compare the store with, unless it is missing or damaged, which is told.
     pub(super) fn index_to_compare(&self, found: &mut VerifyFindings) -> (Option<Arc<Snapshot>>, IndexVerdict) {
-        match self.shared.store.is_looked_at() {
+        match self.shared.store.is_read_only() {
             true => at_rest(&self.shared, found),
             false => (in_use(&self.shared, found), IndexVerdict::InUse),
         }
@@ -29,7 +29,7 @@ impl Engine {
 
 /// Damage may show as a panic as well as an error.
 fn look(shared: &EngineShared) -> IndexFolderState {
-    let looked = caught(|| index::look(&shared.index_medium, &shared.index_folder, &shared.origin));
+    let looked = caught(|| index::inspect(&shared.index_medium, &shared.index_folder, &shared.origin));
     looked.unwrap_or_else(|| IndexFolderState::Damaged(vec!["it cannot be read: reading it panicked".to_owned()]))
 }
 

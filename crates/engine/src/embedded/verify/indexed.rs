@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::index::{self, Holdings, IndexedCertificate, Snapshot};
-use super::super::overlay::Numbered;
+use super::super::index::{self, IndexContents, IndexedCertificate, Snapshot};
+use super::super::overlay::NumberedRow;
 use super::super::panics::caught;
 use super::findings::VerifyFindings;
 use certificate::{Id, Seq, Version};
 
 /// What the index holds, compared certificate by certificate in the order of their ids.
 pub(super) struct IndexComparison<'s> {
-    holdings: Holdings<'s>,
+    holdings: IndexContents<'s>,
     at: Seq,
 }
 
@@ -18,7 +18,7 @@ impl<'s> IndexComparison<'s> {
     /// Reads the index; none when it cannot be read, which is told.
     pub(super) fn read(snapshot: &'s Snapshot, found: &mut VerifyFindings) -> Option<IndexComparison<'s>> {
         // A damaged file may show as a panic as well as an error.
-        let read = caught(|| Holdings::read(snapshot));
+        let read = caught(|| IndexContents::read(snapshot));
         let problem = match read {
             Some(Ok(holdings)) => {
                 found.counts().indexed = holdings.len() as u64;
@@ -40,7 +40,7 @@ impl<'s> IndexComparison<'s> {
     pub(super) fn compare(
         &mut self,
         id: Id,
-        expected: Option<Option<(Version, Arc<Numbered>)>>,
+        expected: Option<Option<(Version, Arc<NumberedRow>)>>,
         found: &mut VerifyFindings,
     ) -> Result<(), index::IndexError> {
         let held = self.holdings.of(id, |passed| stranger(passed, found))?;

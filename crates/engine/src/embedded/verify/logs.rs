@@ -3,11 +3,11 @@
 
 use super::super::store::record::StoredEntry;
 use super::super::store::{ChangeRow, StoreError, StoreReader};
-use super::Check;
+use super::StoreCheck;
 use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::{EntryHash, EntryLog};
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Walks over both logs up to the entries at which the check began.
     pub(super) fn logs(&mut self) -> Result<(), StoreError> {
         self.log(EntryLog::Register, self.start.register.0)?;
@@ -90,7 +90,7 @@ impl Check<'_> {
             self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
         }
         // A server goes on counting.
-        if self.shared.store.is_looked_at() && !self.reader()?.are_times_counted()? {
+        if self.shared.store.is_read_only() && !self.reader()?.are_times_counted()? {
             self.found.tell("time_count", "the numbers of versions by the hour are not those of the changes");
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::super::patients;
 use super::super::store::patient::BornRow;
 use super::super::store::patient::record::{PatientRecord, write_links};
 use super::super::store::{ChangeKind, ChangeRow, PatientIdentifiers, Records, StoreError, StoreReader};
-use super::Check;
+use super::StoreCheck;
 use crate::PatientFacts;
 use crate::limits::{ID_MAX, VERIFY_CHUNK_ROWS};
 use certificate::{Id, Seq, Version};
@@ -15,7 +15,7 @@ use certificate::{Id, Seq, Version};
 /// A key before all others of the table of birth dates.
 const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Walks over the versions, and the tables of the newest.
     pub(super) fn patients(&mut self) -> Result<(), StoreError> {
         let patients = self.patient_versions()?;

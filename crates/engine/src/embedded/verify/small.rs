@@ -1,10 +1,10 @@
 //! The small tables: what the store says of itself, its dictionaries, and the code lists.
 
 use super::super::store::{LATEST_STAMP, LatestStamp, StoreError};
-use super::Check;
+use super::StoreCheck;
 use certificate::Seq;
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Names, numbers and keys are there and can be used; no dictionary is missing; every code list can be read.
     pub(super) fn small(&mut self) -> Result<(), StoreError> {
         let reader = self.reader()?;

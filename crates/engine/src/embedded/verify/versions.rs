@@ -9,7 +9,7 @@ use super::super::store::record::VersionRecord;
 use super::super::store::row::{lay, read_row};
 use super::super::store::{ChangeKind, ChangeRow, Records, StoreError, StoreReader, body};
 use super::super::view::numbered;
-use super::Check;
+use super::StoreCheck;
 use super::indexed::IndexComparison;
 use crate::limits::ID_MAX;
 use certificate::search::extract::extract;
@@ -60,7 +60,7 @@ struct Totals {
     ahead: u64,
 }
 
-impl Check<'_> {
+impl StoreCheck<'_> {
     /// Walks over all versions.
     pub(super) fn versions(
         &mut self,

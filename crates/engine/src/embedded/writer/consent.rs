@@ -7,7 +7,7 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::StoredConsent;
 use super::super::store::record::RecordFields;
 use super::super::store::{Batch, ChangeKind, ChangeRow, StoreError};
-use super::decided::NewestVersion;
+use super::outcome::NewestVersion;
 use super::{BatchNewest, Pending, SteppedWriter};
 use crate::AcknowledgedChange;
 use certificate::{Consent, Id};
@@ -31,9 +31,9 @@ impl SteppedWriter {
         said: ConsentChange,
     ) -> Result<AcknowledgedChange, StoreError> {
         let ConsentChange { consent, fields } = said;
-        let NewestVersion { standing, made, old } = met;
-        let (version, state) = (standing.version, standing.state);
-        let mut row = standing.row.expect("what is not deleted has a row");
+        let NewestVersion { effective_row, made, old } = met;
+        let (version, state) = (effective_row.version, effective_row.state);
+        let mut row = effective_row.row.expect("what is not deleted has a row");
         Arc::make_mut(&mut row.class).consent = consent;
         let new = self.number(batch, pending, row)?;
         let stamp = now.stamp;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic;
 
 use super::consent::ConsentChange;
-use super::decided::{After, Decided, NewVersion, NewestVersion};
-use super::{BatchNewest, Made, Pending, SteppedWriter};
-use crate::RowStanding;
+use super::outcome::{NewVersion, NewestVersion, NextVersionTime, WriteOutcome};
+use super::{BatchNewest, Pending, SteppedWriter, VersionTime};
+use crate::EffectiveRow;
 use crate::decide::{VersionDecision, judge};
 use crate::embedded::classes::{self, Classes};
 use crate::embedded::known_time::ChangeTime;
-use crate::embedded::overlay::{NewEntry, Numbered};
+use crate::embedded::overlay::{NewEntry, NumberedRow};
 use crate::embedded::store::record::{EntryDraft, VersionRecord};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, ChangeKind, ChangeRow, StoreError};
@@ -34,49 +34,51 @@ impl SteppedWriter {
         write: Write,
         draft: &EntryDraft,
         has_waited: bool,
-    ) -> Result<Decided, StoreError> {
+    ) -> Result<WriteOutcome, StoreError> {
         let (id, met) = match &write {
             Write::Create { .. } => (pending.position.next_id, None),
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
                 (*id, self.current(batch, pending, *id)?)
             }
         };
-        let decision = match judge(&write, met.as_ref().map(|met| &met.standing)) {
+        let decision = match judge(&write, met.as_ref().map(|met| &met.effective_row)) {
             Ok(decision) => decision,
-            Err(refused) => return Ok(Decided::Now(Err(refused))),
+            Err(refused) => return Ok(WriteOutcome::Now(Err(refused))),
         };
         let mut now = None;
         if let (VersionDecision::Store(_), Some(NewestVersion { made, .. })) = (decision, &met) {
             now = match self.after(pending, *made, has_waited) {
-                After::At(now) => Some(now),
-                After::Wait => return Ok(Decided::Later(Box::new(write))),
-                After::Never(refused) => return Ok(Decided::Now(Err(refused))),
+                NextVersionTime::At(now) => Some(now),
+                NextVersionTime::Wait => return Ok(WriteOutcome::Later(Box::new(write))),
+                NextVersionTime::Never(refused) => return Ok(WriteOutcome::Now(Err(refused))),
             };
         }
-        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(Decided::Now)
+        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(WriteOutcome::Now)
     }
 
     /// When the next version of a certificate can be made: strictly later than the one before it. Contract 2.8.
-    fn after(&self, pending: &Pending, made: Made, has_waited: bool) -> After {
+    fn after(&self, pending: &Pending, made: VersionTime, has_waited: bool) -> NextVersionTime {
         let now = match self.shared.now(pending.position.milliseconds) {
             Ok(now) => now,
-            Err(problem) => return After::Never(RefusedChange::Clock(problem)),
+            Err(problem) => return NextVersionTime::Never(RefusedChange::Clock(problem)),
         };
         let stamp = now.stamp.milliseconds;
         let is_before_reset = pending.position.reset.is_some_and(|reset| made.seq.0 <= reset.change);
         match made.milliseconds.cmp(&stamp) {
-            _ if is_before_reset => After::At(now),
-            Ordering::Less => After::At(now),
+            _ if is_before_reset => NextVersionTime::At(now),
+            Ordering::Less => NextVersionTime::At(now),
             // A clock that goes on has left this millisecond when the next batch begins. Where it stands, or is behind the newest time
             // stamp, time goes on by a millisecond a batch, which is slower than a clock. Decision 193.
             Ordering::Equal if has_waited && made.seq <= self.position.seq => {
-                After::At(ChangeTime { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
+                NextVersionTime::At(ChangeTime { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
             }
-            Ordering::Equal => After::Wait,
+            Ordering::Equal => NextVersionTime::Wait,
             // It was imported.
             Ordering::Greater => {
                 let seconds = made.milliseconds.saturating_sub(stamp).saturating_add(999) / 1_000;
-                After::Never(Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into())
+                NextVersionTime::Never(
+                    Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into(),
+                )
             }
         }
     }
@@ -92,7 +94,7 @@ impl SteppedWriter {
         draft: &EntryDraft,
     ) -> Result<Result<AcknowledgedChange, RefusedChange>, StoreError> {
         let (current, made, old) = match met {
-            Some(NewestVersion { standing, made, old }) => (Some(standing), Some(made), old),
+            Some(NewestVersion { effective_row, made, old }) => (Some(effective_row), Some(made), old),
             None => (None, None, None),
         };
         let state = match decision {
@@ -109,7 +111,7 @@ impl SteppedWriter {
                     Err(problem) => return Ok(Err(RefusedChange::Clock(problem))),
                 };
                 let made = made.expect("what is stored was made");
-                let met = NewestVersion { standing: current, made, old };
+                let met = NewestVersion { effective_row: current, made, old };
                 let written = self.store_consent(batch, pending, now, id, met, said)?;
                 return Ok(Ok(written));
             }
@@ -189,7 +191,7 @@ impl SteppedWriter {
             position.milliseconds = position.milliseconds.max(stamp.milliseconds);
         }
         position.next_id = position.next_id.max(id.next());
-        let made = Made { seq, milliseconds: stamp.milliseconds };
+        let made = VersionTime { seq, milliseconds: stamp.milliseconds };
         pending.newest.insert(id, BatchNewest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
         Ok(())
@@ -204,12 +206,16 @@ impl SteppedWriter {
     ) -> Result<Option<NewestVersion>, StoreError> {
         if let Some(BatchNewest { version, state, made, row }) = pending.newest.get(&id) {
             let (version, state, made) = (*version, *state, *made);
-            let standing = RowStanding { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some(NewestVersion { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
+            let effective_row = EffectiveRow { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some(NewestVersion {
+                effective_row,
+                made,
+                old: row.clone().filter(|_| state != State::Deleted),
+            }));
         }
         let found = batch.newest(id, |version, bytes| -> Result<_, StoreError> {
             let record = VersionRecord::read(bytes)?;
-            let made = Made { seq: record.seq, milliseconds: record.stamp.milliseconds };
+            let made = VersionTime { seq: record.seq, milliseconds: record.stamp.milliseconds };
             Ok((version, record.state, made, self.shared.row(&record)?))
         })?;
         let Some((version, state, made, mut row)) = found.transpose()? else { return Ok(None) };
@@ -229,7 +235,7 @@ impl SteppedWriter {
             }
             _ => None,
         };
-        Ok(Some(NewestVersion { standing: RowStanding { version, state, row }, made, old }))
+        Ok(Some(NewestVersion { effective_row: EffectiveRow { version, state, row }, made, old }))
     }
 
     /// Whether the row's class is known or may become so.
@@ -246,19 +252,19 @@ impl SteppedWriter {
         batch: &mut Batch,
         pending: &mut Pending,
         mut row: Row,
-    ) -> Result<Arc<Numbered>, StoreError> {
+    ) -> Result<Arc<NumberedRow>, StoreError> {
         let known = match &pending.classes {
             Some(classes) => classes.find(&row.class),
             None => self.shared.publishing().classes.find(&row.class),
         };
         if let Some((class, shared)) = known {
             row.class = shared;
-            return Ok(Arc::new(Numbered { row, class }));
+            return Ok(Arc::new(NumberedRow { row, class }));
         }
         let classes = pending.classes.get_or_insert_with(|| Classes::clone(&self.shared.publishing().classes));
         let class = classes.add(row.class.clone());
         batch.insert_class(class, &classes::write(&row.class))?;
-        Ok(Arc::new(Numbered { row, class }))
+        Ok(Arc::new(NumberedRow { row, class }))
     }
 
     /// Current certificates within `rows` that carry a term: those of the view the batch did not change, and those of the batch.

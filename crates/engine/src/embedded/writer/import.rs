@@ -3,8 +3,8 @@
 use super::super::known_time::ChangeTime;
 use super::super::store::record::{EntryDraft, VersionRecord};
 use super::super::store::{Batch, StoreError};
-use super::decided::NewVersion;
 use super::deciding::classes_full;
+use super::outcome::NewVersion;
 use super::{Pending, SteppedWriter};
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::{Imported, ImportedVersion};
@@ -39,7 +39,7 @@ impl SteppedWriter {
         // Ids that nobody has had yet come in their order, so most versions need no look into the store.
         let is_new = id >= pending.position.next_id;
         let current = if is_new { None } else { self.current(batch, pending, id)? };
-        let newest = current.as_ref().map(|met| met.standing.version);
+        let newest = current.as_ref().map(|met| met.effective_row.version);
         if newest.is_some_and(|newest| version <= newest)
             && let Some(same) = self.is_same(batch, &import)?
         {
@@ -54,7 +54,7 @@ impl SteppedWriter {
                 "version {version} of Composition/{id} must wait for version {expected}"
             )));
         }
-        if current.as_ref().is_some_and(|met| met.standing.state == State::Deleted) {
+        if current.as_ref().is_some_and(|met| met.effective_row.state == State::Deleted) {
             return Ok(Imported::Bad(format!("Composition/{id} was deleted; nothing comes after that")));
         }
         let old = current.and_then(|met| met.old);

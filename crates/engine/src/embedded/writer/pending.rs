@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::job::{Job, Reply};
 use crate::embedded::classes::Classes;
-use crate::embedded::overlay::{NewEntry, Numbered};
+use crate::embedded::overlay::{NewEntry, NumberedRow};
 use crate::embedded::shared::EngineShared;
 use crate::embedded::store::{StoreError, StorePosition};
 use crate::{ClockDecision, ClockReading, RefusedChange};
@@ -66,14 +66,14 @@ pub(super) struct Pending {
 pub(super) struct BatchNewest {
     pub version: Version,
     pub state: State,
-    pub made: Made,
+    pub made: VersionTime,
     /// Of a tombstone: what was deleted.
-    pub row: Option<Arc<Numbered>>,
+    pub row: Option<Arc<NumberedRow>>,
 }
 
 /// When a version was made.
 #[derive(Clone, Copy)]
-pub(super) struct Made {
+pub(super) struct VersionTime {
     pub seq: Seq,
     /// Its time stamp.
     pub milliseconds: i64,

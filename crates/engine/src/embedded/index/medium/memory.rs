@@ -46,7 +46,7 @@ struct MemoryFile {
 
 impl fmt::Debug for MemoryFiles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Memory")
+        formatter.write_str("MemoryFiles")
     }
 }
 

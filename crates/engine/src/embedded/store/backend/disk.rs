@@ -12,8 +12,8 @@ use redb::{BackendError, Builder, DatabaseError, StorageBackend};
 use super::super::folder_lock::FolderLock;
 use super::super::journal::JournalPlace;
 use super::FileMedium;
-use super::mark::{Note, UnsyncedMark};
-use super::site::{OpenedFile, Site};
+use super::location::{OpenedFile, StoreLocation};
+use super::mark::{MarkStorage, UnsyncedMark};
 use journal::disk::{Disk, DiskFile};
 
 /// What goes wrong, at the call of a write, a sync or a change of the length that has a number.
@@ -99,17 +99,17 @@ impl DiskChange {
 impl FileMedium {
     /// A database on a disk that a test plays.
     pub fn of(disk: &Arc<SimulatedDisk>) -> FileMedium {
-        FileMedium::on(Arc::new(SimulatedSite(disk.clone())))
+        FileMedium::on(Arc::new(SimulatedLocation(disk.clone())))
     }
 }
 
 /// A played disk as the place of a store's file.
 #[derive(Debug)]
-struct SimulatedSite(Arc<SimulatedDisk>);
+struct SimulatedLocation(Arc<SimulatedDisk>);
 
-impl Site for SimulatedSite {
+impl StoreLocation for SimulatedLocation {
     fn make_if_missing(&self, builder: &Builder, _: &Path) -> Result<(), DatabaseError> {
-        let SimulatedSite(disk) = self;
+        let SimulatedLocation(disk) = self;
         if disk.is_blank() {
             drop(builder.create_with_backend(disk.power_on())?);
             disk.name()?;
@@ -146,7 +146,7 @@ impl Site for SimulatedSite {
 /// The name of the database.
 const DATABASE: &str = "";
 
-impl Note for Arc<SimulatedDisk> {
+impl MarkStorage for Arc<SimulatedDisk> {
     fn read(&self) -> Option<String> {
         self.mark()
     }

@@ -13,10 +13,10 @@ use super::ranges::Ranges;
 
 /// A mark beside the store; nothing of a look at it: what is not written cannot be lost, and the mark that is there stays for who writes.
 #[derive(Debug)]
-pub(super) struct UnsyncedMark(Option<Box<dyn Note>>);
+pub(super) struct UnsyncedMark(Option<Box<dyn MarkStorage>>);
 
 /// Where a mark is kept.
-pub(super) trait Note: Debug + Send + Sync {
+pub(super) trait MarkStorage: Debug + Send + Sync {
     /// Nothing where there is none. What cannot be read is an empty text.
     fn read(&self) -> Option<String>;
 
@@ -34,7 +34,7 @@ impl UnsyncedMark {
         UnsyncedMark::kept(store.with_extension("unsynced"))
     }
 
-    pub(super) fn kept(note: impl Note + 'static) -> UnsyncedMark {
+    pub(super) fn kept(note: impl MarkStorage + 'static) -> UnsyncedMark {
         UnsyncedMark(Some(Box::new(note)))
     }
 
@@ -57,7 +57,7 @@ impl UnsyncedMark {
     }
 }
 
-impl Note for PathBuf {
+impl MarkStorage for PathBuf {
     fn read(&self) -> Option<String> {
         match regular_file::read_itself(self) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,

@@ -1,4 +1,4 @@
-//! What the journal tells of its files, whatever happened to them.
+//! What the journal says about its files, whatever happened to them.
 
 use std::fs;
 

@@ -50,16 +50,16 @@ impl PartialEq for OrderedKey {
 
 /// A log in memory. Whoever has a clone of it can open it again, as a file can be.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryLog(Arc<Shelf>);
+pub struct MemoryLog(Arc<MemoryState>);
 
 #[derive(Default)]
-struct Shelf {
+struct MemoryState {
     newest: Mutex<Arc<MemoryTables>>,
     is_written: Mutex<bool>,
     ended: Condvar,
 }
 
-impl std::fmt::Debug for Shelf {
+impl std::fmt::Debug for MemoryState {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
         formatter.write_str("tables in memory")
     }

@@ -91,7 +91,7 @@ fn logged<const BYTES: usize>(
             };
             let mut table = transaction.open_table(table)?;
             let former = table.get(row.key())?.map(|record| record.value().to_vec());
-            // A record that is missing or damaged is told by a check, and keeps nobody from the others.
+            // A check reports a record that is missing or damaged; the others stay readable.
             let known = |number| dictionaries.get(&number).copied();
             let dictionary =
                 |number| known(number).ok_or_else(|| StoreError::Damaged(format!("dictionary {number} is missing")));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 
 use super::super::log::{Log, guarded};
-use super::super::{META, StoreError, room};
+use super::super::{META, StoreError, disk_space};
 use base::log::event;
 use base::regular_file;
 
@@ -28,7 +28,7 @@ pub(super) fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), S
         ))
     };
     let bytes = fs::metadata(path).map_err(|error| told(error.to_string()))?.len();
-    let free = room::free_bytes(path).map_err(|error| told(error.to_string()))?;
+    let free = disk_space::free_bytes(path).map_err(|error| told(error.to_string()))?;
     if free < bytes.saturating_add(MIGRATION_ROOM_BYTES) {
         return Err(told(format!(
             "it takes {bytes} bytes and {MIGRATION_ROOM_BYTES} to work with, the disk has {free}; make room and start again"

@@ -6,7 +6,7 @@ use super::super::*;
 use super::request::{Answer, Foreign, Request, identifier, list, list_key, patient_tail, subject};
 use crate::decide::{VersionDecision, judge};
 use crate::embedded::store::{ChangeKind, StoreReader};
-use crate::{ClockDecision, PatientWritten, RowStanding};
+use crate::{ClockDecision, EffectiveRow, PatientWritten};
 use certificate::{Stamp, head};
 
 /// A version of a patient: its time, the number in its identifier, and the id it links to.
@@ -118,12 +118,12 @@ impl Model {
         row
     }
 
-    fn standing(&self, id: u64) -> Option<RowStanding> {
+    fn effective_row(&self, id: u64) -> Option<EffectiveRow> {
         let made = self.certificates.get(&id)?;
         let newest = made.last()?;
         let row = newest.row.as_ref().or_else(|| made.iter().rev().nth(1).and_then(|before| before.row.as_ref()));
         let row = row.map(|row| self.with_consent(id, row));
-        Some(RowStanding { version: Version::new(made.len() as u32).unwrap(), state: newest.state, row })
+        Some(EffectiveRow { version: Version::new(made.len() as u32).unwrap(), state: newest.state, row })
     }
 
     pub(crate) fn moment(&self) -> Moment {
@@ -192,7 +192,7 @@ impl Model {
             Write::Create { .. } => self.ids() + 1,
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => id.get(),
         };
-        let current = self.standing(id);
+        let current = self.effective_row(id);
         let time = self.time(batching.now);
         let written = |written| Some(Expected::Written(Some(written)));
         match judge(&write, current.as_ref()).ok()? {
@@ -346,9 +346,9 @@ impl Model {
             }
             same("consent", &reader.consent(id).map_err(told)?, &self.consent(id.get()))?;
             same(
-                "standing",
-                &engine.read(id, None, |entry| entry.standing()).map_err(told)?,
-                &self.standing(id.get()),
+                "effective row",
+                &engine.read(id, None, |entry| entry.effective_row()).map_err(told)?,
+                &self.effective_row(id.get()),
             )?;
         }
         self.compare_time(&reader)?;

@@ -8,10 +8,10 @@ use super::super::*;
 use super::model::{Batching, Expected, Model, Moment};
 use super::request::{Request, Waiting};
 use crate::embedded::index::medium::memory::MemoryFiles;
-use crate::embedded::indexer::{self, Building, Indexer, Sealed};
+use crate::embedded::indexer::{self, Building, Indexer, RoundInput};
 use crate::embedded::store::backend::disk::SimulatedDisk;
 use crate::embedded::writer::{FailedBatch, StoredBatch as Committed};
-use crate::embedded::{EngineMedia, Hands};
+use crate::embedded::{EngineMedia, EngineWorkers};
 
 /// What outlives a process.
 pub(crate) struct Machine {
@@ -53,8 +53,8 @@ impl Machine {
             store: store::StoreMedium::File(store::FileMedium::of(&self.disk)),
             index: index::IndexMedium::of(&self.files),
         };
-        let (engine, hands) = Engine::assemble(&options, media)?;
-        let Hands { writer, queue, indexer: Indexer { writer: index, at, .. } } = hands;
+        let (engine, workers) = Engine::assemble(&options, media)?;
+        let EngineWorkers { writer, queue, indexer: Indexer { writer: index, at, .. } } = workers;
         let indexing =
             if engine.shared.view().is_some() { Indexing::Idle } else { Indexing::Building(Building::from(at)) };
         let batch = Batch::None;
@@ -96,8 +96,8 @@ enum Batch {
 enum Indexing {
     Idle,
     Building(Building),
-    Sealed(Sealed),
-    Indexed(Sealed, index::Snapshot),
+    RoundInput(RoundInput),
+    Indexed(RoundInput, index::Snapshot),
 }
 
 /// What is known of what must be there.
@@ -229,7 +229,7 @@ impl Process {
         }
     }
 
-    /// What the writer's thread does with whoever comes while the store cannot be opened.
+    /// What the writer's thread does with a request that comes while the store cannot be opened.
     fn refuse_all(&mut self) {
         while let Some(first) = self.writer.next(&self.queue) {
             for job in self.writer.take(first, &self.queue) {
@@ -254,13 +254,13 @@ impl Process {
                 true => (Indexing::Idle, "goes live"),
                 false => (Indexing::Building(building), "builds"),
             }),
-            Indexing::Idle if shared.bell.was_condemned() => Err("a search could not read it".into()),
+            Indexing::Idle if shared.notifier.was_condemned() => Err("a search could not read it".into()),
             Indexing::Idle if shared.view().is_none() => Err("its view was given up".into()),
             Indexing::Idle => Ok(match shared.seal() {
-                Some(sealed) => (Indexing::Sealed(sealed), "seals"),
+                Some(sealed) => (Indexing::RoundInput(sealed), "seals"),
                 None => (Indexing::Idle, "has nothing to do"),
             }),
-            Indexing::Sealed(sealed) => indexer::index_sealed(&shared, index, &sealed)
+            Indexing::RoundInput(sealed) => indexer::index_sealed(&shared, index, &sealed)
                 .map(|snapshot| (Indexing::Indexed(sealed, snapshot), "commits a round")),
             Indexing::Indexed(sealed, snapshot) => {
                 shared.drop_generations(snapshot, &sealed);
