@@ -411,7 +411,7 @@ fn a_journal_that_is_cut_damaged_or_gone_is_damage_for_every_command() {
         ["store.journal-0", "store.journal-1"].map(|name| data.join(name)).into_iter().find(|path| in_use(path));
     let journal = journal.expect("three creates are behind the checkpoint");
     let whole = fs::read(&journal).unwrap();
-    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("is cut", &|bytes| bytes.truncate(700)),
         ("is cut", &|bytes| bytes.truncate(1_000_000)),
         ("is damaged at byte", &|bytes| bytes[600] ^= 1),
@@ -431,6 +431,8 @@ fn a_journal_that_is_cut_damaged_or_gone_is_damage_for_every_command() {
     fs::write(&journal, &whole).unwrap();
     place.run(&["verify", "--data", "data"]).expect(0);
 }
+
+type Damage<'d> = &'d dyn Fn(&mut Vec<u8>);
 
 fn draft() -> Vec<u8> {
     fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/driver-draft.json")).expect("an example")

@@ -168,7 +168,7 @@ impl<'w> Cursor<'w> {
 fn make_random_access(test: &mut SegmentPredicate, max_doc: u32) {
     match test {
         SegmentPredicate::All(parts) | SegmentPredicate::Any(parts) => {
-            parts.iter_mut().for_each(|part| make_random_access(part, max_doc))
+            parts.iter_mut().for_each(|part| make_random_access(part, max_doc));
         }
         SegmentPredicate::Not(part) => make_random_access(part, max_doc),
         SegmentPredicate::Postings(postings) => *test = SegmentPredicate::Member(DocumentSet::new(postings, max_doc)),
