@@ -32,7 +32,7 @@ pub fn hand_head_over(engine: &Engine, trail: &AuditTrail) -> Result<(), String>
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)
 }
 
-/// Goes on with a store that lacks changes which its trail tells of, as an operator decides: the trail tells so, and the ids that these changes
+/// Goes on with a store that lacks changes which its trail names, as an operator decides: the trail says so, and the ids that these changes
 /// may have given are left out.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
     }
     if after > stored {
         return Err(format!(
-            "{DAMAGED}: the audit trail tells of change {after}, and the store ends with change {stored}: what was acknowledged is missing, \
+            "{DAMAGED}: the audit trail names change {after}, and the store ends with change {stored}: what was acknowledged is missing, \
              since the end of its journal is damaged or an older store was put back. Put the files back as they were, or `hcert restore`; \
              `hcert audit accept` goes on without these changes"
         ));
@@ -199,6 +199,6 @@ mod tests {
         later.change = Some(Seq(10));
         log.append(&later).unwrap();
         let refused = catch_up(&engine, &log, 2).unwrap_err();
-        assert!(refused.contains("tells of change 10, and the store ends with change 0"), "{refused}");
+        assert!(refused.contains("names change 10, and the store ends with change 0"), "{refused}");
     }
 }

@@ -228,6 +228,29 @@ async fn a_number_names_its_certificate_whatever_page_and_condition_hide_it() {
     assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
 }
 
+/// What was seen: a page that showed a decoy counted another person, whom its event did not name.
+#[tokio::test]
+async fn a_page_names_everybody_whom_it_counts() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    // About somebody else, and the newest.
+    server.create(Body::draft()).await;
+    for path in [
+        "Composition?_sort=-_lastUpdated&_count=1",
+        "Composition?_lastUpdated=gt2000&_sort=-_id&_count=1",
+        "Composition?status=preliminary&_sort=-_id&_count=1",
+        "Composition/_history?_count=1",
+        "Composition/_history?_since=2000-01-01T00:00:00Z&_count=1",
+        "Composition/_history?_count=0",
+    ] {
+        let page = server.get(path).await.expect(200).json();
+        assert_eq!(page["total"], 2, "{path}");
+        let event = server.events().pop().expect("an event");
+        let found = (server.concerns(&event, ID), server.concerns(&event, CODE), server.concerns(&event, "200"));
+        assert_eq!(found, (true, true, true), "{path}: {event:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_sealed_link_names_whom_it_hides_and_nobody_else_is_named() {
     let server = Server::start().await;
@@ -438,11 +461,14 @@ async fn what_names_a_draft_that_was_moved_is_found_for_the_patient_it_is_about_
     assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
     // A page that shows that it was deleted, which is no version about anybody.
     server.delete(&certificate).await.expect(204);
-    for path in ["Composition/_history?_count=1", &format!("{certificate}/_history?_count=1")] {
+    for (path, counts_others) in
+        [("Composition/_history?_count=1", true), (&format!("{certificate}/_history?_count=1"), false)]
+    {
         server.get(path).await.expect(200);
         let event = server.events().pop().expect("an event");
         assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{path}: {event:?}");
-        assert!(!server.concerns(&event, "39406240015"), "{path}");
+        // What a page counts and does not show is named too.
+        assert_eq!(server.concerns(&event, "39406240015"), counts_others, "{path}");
     }
 }
 

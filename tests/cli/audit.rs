@@ -389,7 +389,7 @@ fn a_damaged_end_of_the_journal_is_told_by_the_trail_and_no_id_is_given_twice() 
         }
     }
     let start = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
-    place.run(&start).expect(3).says("the audit trail tells of change 3, and the store ends with change 2");
+    place.run(&start).expect(3).says("the audit trail names change 3, and the store ends with change 2");
     place.run(&["verify", "--data", "data"]).expect(3);
     place.run(&["audit", "accept", "--data", "data"]).expect(0);
     let server = Process::start(&data);
@@ -422,7 +422,9 @@ fn a_journal_that_is_cut_damaged_or_gone_is_damage_for_every_command() {
         damage(&mut bytes);
         fs::write(&journal, &bytes).unwrap();
         for command in [&["dev", "--listen", "127.0.0.1:0"][..], &["verify"], &["stats"], &["backup", "archive.tar"]] {
-            place.run(&[command, &["--data", "data"]].concat()).expect(3).says(words);
+            let ran = place.run(&[command, &["--data", "data"]].concat());
+            let told = format!("{}{}", ran.expect(3).said, ran.text());
+            assert!(told.contains(words), "{command:?}: {words:?} is not in {told}");
         }
         assert_eq!(fs::read(&journal).unwrap(), bytes, "{words}");
     }

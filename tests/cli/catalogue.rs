@@ -142,7 +142,7 @@ fn smallest(page: &str) -> [Value; 2] {
     [bodies.next().unwrap(), bodies.next().unwrap()]
 }
 
-/// What `$validate` tells of a body: severities and codes.
+/// What `$validate` reports about a body: severities and codes.
 fn validated(client: &mut Client, body: &Value) -> Vec<(String, String)> {
     let told = client.send("POST", "/Composition/$validate", &[], body.to_string().as_bytes()).unwrap().json();
     let issues = told["issue"].as_array().unwrap().iter();
