@@ -56,7 +56,7 @@ const BOUNDS: &[Bound] = &[
     bound("connection: read",               Own,          11,     5_300),
     bound("connection: search by subject",  Own,          45,    32_900),
     bound("vread",                          Own,           8,     4_900),
-    bound("conditional read (304)",         Own,          13,     5_200),
+    bound("conditional read (304)",         Own,          13,     1_750),
     bound("history of one",                 Own,          22,    10_100),
     bound("search by subject, 5 hits",      Own,          44,    32_550),
     bound("search by employer and period",  Own,          40,     9_800),
