@@ -1,5 +1,6 @@
 //! Lists of client certificates that were revoked, and the verifier that follows them. Decision 247.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,11 +36,12 @@ pub struct ClientCertificatePolicy {
 /// A revocation list, and when its next one is due: seconds since 1970.
 pub struct RevocationList {
     pub path: PathBuf,
+    this_update: i64,
     pub next_update: i64,
     list: CertificateRevocationListDer<'static>,
 }
 
-/// Reads revocation lists. A file of PEM may hold several.
+/// Reads revocation lists, the newest first: of several lists of one authority the first one counts. A file of PEM may hold several.
 ///
 /// # Errors
 /// Which file cannot be used, and why.
@@ -51,11 +53,12 @@ pub(super) fn lists(paths: &[PathBuf]) -> Result<Vec<RevocationList>, String> {
             return Err(unusable(path, &"it holds no revocation list"));
         }
         for list in found {
-            let next_update = validity::next_update(&list)
+            let (this_update, next_update) = validity::list_updates(&list)
                 .ok_or_else(|| unusable(path, &"it holds no revocation list that says when the next one is due"))?;
-            lists.push(RevocationList { path: path.clone(), next_update, list });
+            lists.push(RevocationList { path: path.clone(), this_update, next_update, list });
         }
     }
+    lists.sort_by_key(|list| Reverse(list.this_update));
     Ok(lists)
 }
 

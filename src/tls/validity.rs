@@ -34,19 +34,22 @@ pub(super) fn of(certificate: &[u8]) -> Option<Validity> {
     Some(Validity { not_before, not_after: seconds(tag, not_after)? })
 }
 
-/// When the next list after this revocation list in DER is due, in seconds since 1970; nothing if it does not say so. Source: RFC 5280, 5.1.
-pub(super) fn next_update(list: &[u8]) -> Option<i64> {
+/// When this revocation list in DER was made, and when the next one is due, in seconds since 1970; nothing if it does not say so. Source: RFC
+/// 5280, 5.1.
+pub(super) fn list_updates(list: &[u8]) -> Option<(i64, i64)> {
     let (list, _) = value(list, SEQUENCE)?;
     let (mut rest, _) = value(list, SEQUENCE)?;
     if rest.first() == Some(&INTEGER) {
         rest = any(rest)?.2;
     }
-    // Algorithm, issuer and the time of this list stand before it.
-    for _ in 0..3 {
+    // Algorithm and issuer stand before both.
+    for _ in 0..2 {
         rest = any(rest)?.2;
     }
+    let (tag, this_update, rest) = any(rest)?;
+    let this_update = seconds(tag, this_update)?;
     let (tag, next_update, _) = any(rest)?;
-    seconds(tag, next_update)
+    Some((this_update, seconds(tag, next_update)?))
 }
 
 /// Contents of the first value, which has this tag, and what follows it.

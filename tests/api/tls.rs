@@ -286,10 +286,19 @@ async fn who_has_to_show_a_certificate_shows_it_in_each_connection() {
     }
 }
 
-/// A list of the authority that revokes these, due again in this year.
+/// A list of the authority that revokes these, of 2024, due again in this year.
 fn revoking(
     ca: &CertifiedIssuer<'static, KeyPair>,
     revoked: &[SerialNumber],
+    next_year: i32,
+) -> CertificateRevocationList {
+    revoking_in(ca, revoked, 2024, next_year)
+}
+
+fn revoking_in(
+    ca: &CertifiedIssuer<'static, KeyPair>,
+    revoked: &[SerialNumber],
+    year: i32,
     next_year: i32,
 ) -> CertificateRevocationList {
     let revoked = revoked.iter().map(|number| RevokedCertParams {
@@ -299,7 +308,7 @@ fn revoking(
         invalidity_date: None,
     });
     let list = CertificateRevocationListParams {
-        this_update: date_time_ymd(2024, 1, 1),
+        this_update: date_time_ymd(year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
         crl_number: SerialNumber::from(1),
         issuing_distribution_point: None,
@@ -358,6 +367,14 @@ async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_e
     fs::write(&path, der.der()).expect("written");
     server_certificate.look(false);
     assert!(client().get(server.address).await.is_ok(), "a list may be DER");
+    // What was seen: of two lists of one authority the one that came first counted, and not the newest.
+    let older = revoking_in(&pki.ca, &[], 2023, 2100).pem().expect("PEM");
+    let newer = revoking(&pki.ca, &[SerialNumber::from(4711)], 2100).pem().expect("PEM");
+    for lists in [[&older, &newer], [&newer, &older]] {
+        fs::write(&path, lists.map(String::as_str).concat()).expect("written");
+        server_certificate.look(false);
+        assert!(client().get(server.address).await.is_err(), "the newest list counts");
+    }
 }
 
 #[tokio::test]

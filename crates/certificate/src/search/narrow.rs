@@ -2,6 +2,8 @@
 //!
 //! Source: Contract 7.4, 7.5.
 
+use std::collections::HashSet;
+
 use super::condition::{PatientIdentifier, SearchCondition};
 use super::filter::{ClassTest, Filter, TokenTest};
 use super::parameter::Field;
@@ -59,11 +61,15 @@ pub fn employers(value: &str) -> impl Iterator<Item = String> {
 
 /// The same condition for a caller to whom the advice to the employee is not shown: what stands only there is not found.
 pub fn without_advice(value: &str, filter: Filter) -> Filter {
+    without(&advice_terms(value), filter)
+}
+
+fn without(advice: &HashSet<Term>, filter: Filter) -> Filter {
     match filter {
-        Filter::Not(part) => Filter::Not(Box::new(without_advice(value, *part))),
-        Filter::Any(parts) => Filter::Any(parts.into_iter().map(|part| without_advice(value, part)).collect()),
+        Filter::Not(part) => Filter::Not(Box::new(without(advice, *part))),
+        Filter::Any(parts) => Filter::Any(parts.into_iter().map(|part| without(advice, part)).collect()),
         Filter::Term(term) => match term.hidden() {
-            _ if names_advice(value, &term) => Filter::Any(Vec::new()),
+            _ if advice.contains(&term) => Filter::Any(Vec::new()),
             Some(hidden) => Filter::All(vec![Filter::Term(term), Filter::Not(Box::new(Filter::Term(hidden)))]),
             None => Filter::Term(term),
         },
@@ -71,12 +77,11 @@ pub fn without_advice(value: &str, filter: Filter) -> Filter {
     }
 }
 
-/// Whether a term is that of one of the values which name the section of advice to the employee.
-fn names_advice(value: &str, term: &Term) -> bool {
-    term.is_about(Field::SectionCodeText)
-        && split(value, b',').filter_map(code_and_text).any(|(token, text)| {
-            code(&token).is_some_and(is_advice) && super::section_code_text::asked(&token, &text).as_ref() == Some(term)
-        })
+/// Terms of the values that name the section of advice to the employee. They are made once: a thousand values of a query, each compared with
+/// a thousand, would take half a second.
+fn advice_terms(value: &str) -> HashSet<Term> {
+    let advice = split(value, b',').filter_map(code_and_text).filter(|(token, _)| code(token).is_some_and(is_advice));
+    advice.filter_map(|(token, text)| super::section_code_text::asked(&token, &text)).collect()
 }
 
 fn code_and_text(part: &str) -> Option<(SearchToken, String)> {

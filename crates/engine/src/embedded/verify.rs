@@ -70,7 +70,7 @@ impl CheckStart {
 }
 
 impl Engine {
-    /// Checks everything, and changes nothing. Of a folder that is [looked at](Engine::look) the file's own structure is checked too.
+    /// Checks everything, and changes nothing. Of a folder that is [opened to be read only](Engine::open_read_only) the file's own structure is checked too.
     ///
     /// # Errors
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
