@@ -32,7 +32,7 @@ const UNUSABLE: [(Hcert, bool); 5] = [
 /// Characters of a line of text.
 const LINE_CHARACTERS: usize = 120;
 
-/// What is told of one kind beyond its profile.
+/// What the page of a kind says beyond its profile.
 struct CertificateKind {
     /// As the command names it.
     name: &'static str,
