@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::disk::{TrailFileName, index_path};
 use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
+use super::limits::AUDIT_FILE_BYTES_MAX;
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::TrailFiles;
@@ -87,7 +88,7 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<CopiedTrailFile>, String> {
     if let Some(last) =
         files.last_mut().filter(|last| matches!(last.name, TrailFileName::Plain(_)) && last.length.is_none())
     {
-        let content = regular_file::read_itself(&last.name.within(&last.folder)).map_err(told)?;
+        let content = regular_file::read_itself(&last.name.within(&last.folder), AUDIT_FILE_BYTES_MAX).map_err(told)?;
         last.length = Some((written(&content) + ZEROS_OF_EVENTS) as u64);
     }
     Ok(files)
@@ -131,7 +132,10 @@ impl CopiedTrail {
         let Some(parsed) = TrailFileName::parse(name) else {
             return self.problem(name, "it is no file of an audit trail");
         };
-        let read = self.events(parsed, bytes);
+        let read = match bytes.len() as u64 > AUDIT_FILE_BYTES_MAX {
+            true => Err("it is larger than a file of an audit trail can be".to_owned()),
+            false => self.events(parsed, bytes),
+        };
         let end = read.map_err(|problem| self.problem(name, &problem)).ok();
         self.ends.insert(parsed.file(), end);
     }
@@ -279,31 +283,56 @@ pub struct ComparedEvent {
     pub action: AuditAction,
 }
 
-/// The events of a data folder's trail from a file on, in their order; none where there is no trail.
+/// The events of a data folder's trail from a file on, in their order; none where there is no trail and `known`, the head that the store
+/// knows of it, is none. What a killed process left of a last event is no event.
 ///
 /// # Errors
-/// It cannot be read.
-pub fn events_from(data: &Path, file: u64) -> Result<Vec<ComparedEvent>, String> {
+/// It cannot be read; or it is not whole from there on, or ends before that head: what it lacks may be an event that matters.
+pub fn events_from(data: &Path, file: u64, known: Option<ChainHead>) -> Result<Vec<ComparedEvent>, String> {
     let told = |error: io::Error| format!("the audit trail cannot be read: {error}");
+    let damaged = |what: String| Err(format!("{TRAIL_DAMAGED}: {what}"));
+    let lacks =
+        |ChainHead { number: Number(number), .. }: ChainHead| format!("it lacks event {number}, which the store knows");
     let folder = super::folder(data);
     if !folder.is_dir() {
-        return Ok(Vec::new());
+        return known.map_or(Ok(Vec::new()), |known| damaged(lacks(known)));
     }
-    let mut events = Vec::new();
-    for part in TrailFiles::list(&folder).map_err(told)?.parts.iter().filter(|part| part.name.file() >= file) {
+    let trail = TrailFiles::list(&folder).map_err(told)?;
+    if let Some(known) = known
+        && !trail.holds(known).map_err(told)?
+    {
+        return damaged(lacks(known));
+    }
+    let mut events: Vec<ComparedEvent> = Vec::new();
+    for part in trail.parts.iter().filter(|part| part.name.file() >= file) {
+        let Some(header) = part.header else { return damaged(format!("the header of {} cannot be read", part.name)) };
+        let before = ChainHead { number: header.before.0, hash: header.before.1 };
+        if events.last().is_some_and(|last| last.head != before) {
+            return damaged(format!("what is before {} is missing or damaged", part.name));
+        }
         let content = part.content(&folder).map_err(told)?.unwrap_or_default();
-        for piece in RecordWalk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
-            if let FilePiece::Record(record) = piece {
-                let head = ChainHead { number: record.number, hash: *record.hash };
-                let action = encoding::read(record.payload).map_or(AuditAction::Unknown, |event| event.action);
-                events.push(ComparedEvent { file: part.name.file(), head, action });
+        for piece in RecordWalk::open_ended(&content, HEADER_BYTES, Some(header.before)) {
+            match piece {
+                FilePiece::Record(record) => {
+                    let head = ChainHead { number: record.number, hash: *record.hash };
+                    let action = encoding::read(record.payload).map_or(AuditAction::Unknown, |event| event.action);
+                    events.push(ComparedEvent { file: part.name.file(), head, action });
+                }
+                FilePiece::Damaged(range) if range.end < written(&content) || part.length.is_some() => {
+                    let behind = events.last().map_or(before.number, |event| event.head.number);
+                    return damaged(format!("{} cannot be read behind event {}", part.name, behind.0));
+                }
+                FilePiece::Damaged(_) => {}
             }
         }
     }
     Ok(events)
 }
 
-/// Takes the files of a data folder's trail away, from the one of this name on.
+/// How a message about a damaged trail begins.
+pub const TRAIL_DAMAGED: &str = "the audit trail is damaged";
+
+/// Takes the files of a data folder's trail away, from the one of this name on, the newest first.
 ///
 /// # Errors
 /// One cannot be removed.
@@ -312,9 +341,13 @@ pub fn clear_from(data: &Path, name: &str) -> io::Result<()> {
     let Some(first) = TrailFileName::parse(name).map(TrailFileName::file).filter(|_| folder.is_dir()) else {
         return Ok(());
     };
+    let mut names = Vec::new();
     for entry in fs::read_dir(&folder)? {
-        let found = entry?.file_name().to_str().and_then(TrailFileName::parse).filter(|name| name.file() >= first);
-        let Some(name) = found else { continue };
+        names.extend(entry?.file_name().to_str().and_then(TrailFileName::parse).filter(|name| name.file() >= first));
+    }
+    // A cut leaves the beginning of a trail.
+    names.sort_by_key(|name| std::cmp::Reverse(name.file()));
+    for name in names {
         fs::remove_file(name.within(&folder))?;
         match fs::remove_file(index_path(&folder, name.file())) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -336,6 +369,7 @@ pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     if !folder.is_dir() {
         DirBuilder::new().mode(0o700).create(&folder)?;
     }
+    let content = &content[..content.len().min(AUDIT_FILE_BYTES_MAX as usize)];
     let header = match name {
         TrailFileName::Plain(_) => Header::read(content),
         TrailFileName::Sealed(_) => Seal::read(content).map(|seal| seal.header),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::{SEAL_UNFINISHED, TrailFileName, index_path, write_durable};
 use super::head::removed;
+use super::limits::AUDIT_FILE_BYTES_MAX;
 use super::seal::{self, Seal};
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{TrailShared, TrailWriter};
@@ -160,7 +161,7 @@ fn seal_full(shared: &TrailShared) -> Result<bool, String> {
     let trail = TrailFiles::list(&shared.folder).map_err(|error| error.to_string())?;
     for double in &trail.doubles {
         let sealed = TrailFileName::Sealed(double.file()).within(&trail.folder);
-        let bytes = regular_file::read_itself(&sealed).map_err(|error| error.to_string())?;
+        let bytes = regular_file::read_itself(&sealed, AUDIT_FILE_BYTES_MAX).map_err(|error| error.to_string())?;
         // One that is damaged stays beside the other, which verifying tells.
         if Seal::read(&bytes).is_some_and(|seal| holds(&bytes, &seal)) {
             fs::remove_file(double.within(&trail.folder)).map_err(|error| error.to_string())?;

@@ -4,6 +4,13 @@
 /// sign between them. What is longer is refused, and its event has the SHA-256 of all of it.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 24_576 + 1;
 
+/// Megabytes of a file of the audit trail at most (largest `audit.file_mb`): it is read as a whole.
+pub const AUDIT_FILE_MB_MAX: u64 = 64;
+
+/// Bytes that are read of any file of the audit trail, plain, sealed or expanded, and of its index: the largest one, and what frames the
+/// blocks of one that cannot be compressed. Whatever is larger was not written by this service, and is reported as damaged.
+pub const AUDIT_FILE_BYTES_MAX: u64 = (AUDIT_FILE_MB_MAX + 1) * 1024 * 1024;
+
 /// Bytes of any other text of an audit event: a name, a code.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 

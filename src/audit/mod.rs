@@ -31,8 +31,8 @@ mod verify;
 mod writer;
 
 pub use copy::{
-    ComparedEvent, CopiedTrail, CopiedTrailFile, clear_from, events_from, files_at_rest, is_file_name, put_back,
-    sealed_until,
+    ComparedEvent, CopiedTrail, CopiedTrailFile, TRAIL_DAMAGED, clear_from, events_from, files_at_rest, is_file_name,
+    put_back, sealed_until,
 };
 pub use disk::folder;
 pub use event::{

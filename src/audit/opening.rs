@@ -8,6 +8,7 @@ use std::path::Path;
 use super::disk::{TrailFileName, mark, remove_unfinished};
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header};
+use super::limits::AUDIT_FILE_BYTES_MAX;
 use super::trail::{TrailFile, TrailFiles};
 use super::writer::{CurrentFile, ReadyFile};
 use super::{ChainHead, Number, encoding};
@@ -126,7 +127,7 @@ fn plain(
     repaired: &mut Vec<TrailRepair>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = TrailFileName::Plain(file).within(folder);
-    let bytes = regular_file::read_itself(&path).map_err(text)?;
+    let bytes = regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX).map_err(text)?;
     let header = Header::read(&bytes).filter(|header| header.file == file);
     let mut end = TrailEnd {
         before: header.map_or((Number(0), [0; 32]), |header| header.before),
@@ -221,7 +222,8 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> 
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = TrailFileName::Plain(file).within(&trail.folder);
-        let is_whole = fs::metadata(&path)?.len() == file_bytes && written(&regular_file::read_itself(&path)?) == 0;
+        let is_whole = fs::metadata(&path)?.len() == file_bytes
+            && written(&regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX)?) == 0;
         if is_whole && file > current && ready.is_none() {
             ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
         } else {

@@ -14,7 +14,7 @@ use super::Number;
 use super::encoding;
 use super::head::Hash;
 use super::header::{HEADER_BYTES, Header, HeaderFields};
-use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
+use crate::audit::limits::{AUDIT_FILE_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
 use journal::record::{FilePiece, RecordWalk, sha256};
 
 /// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.
@@ -196,9 +196,10 @@ pub(super) fn is_there(read: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// The plain file again. A block that cannot be expanded is left as zeros, so that the others keep their places.
+/// The plain file again, as far as files go. A block that cannot be expanded is left as zeros, so that the others keep their places.
 pub(super) fn expand(sealed: &[u8], content_bytes: u64) -> Vec<u8> {
-    // A damaged header could claim any number of bytes; no block expands to more than its own.
+    // A header could claim any number of bytes.
+    let content_bytes = content_bytes.min(AUDIT_FILE_BYTES_MAX);
     let mut content = Vec::new();
     let mut rest = sealed.get(SEAL_BYTES..).unwrap_or_default();
     while let Some((raw, after)) = rest.split_first_chunk() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{TrailFileName, is_index};
 use super::header::{HEADER_BYTES, Header};
+use super::limits::AUDIT_FILE_BYTES_MAX;
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::is_set_back;
 use super::{ChainHead, Number, encoding};
@@ -242,14 +243,14 @@ impl TrailFile {
     /// It cannot be read.
     pub fn content(&self, folder: &Path) -> io::Result<Option<Vec<u8>>> {
         let file = self.name.file();
-        let mut content = match regular_file::read_itself(&self.name.within(folder)) {
+        let mut content = match regular_file::read_itself(&self.name.within(folder), AUDIT_FILE_BYTES_MAX) {
             Ok(bytes) => match self.name {
                 TrailFileName::Plain(_) => bytes,
                 TrailFileName::Sealed(_) => expanded(&bytes),
             },
             // It may have been sealed since the folder was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                match regular_file::read_itself(&TrailFileName::Sealed(file).within(folder)) {
+                match regular_file::read_itself(&TrailFileName::Sealed(file).within(folder), AUDIT_FILE_BYTES_MAX) {
                     Ok(bytes) => expanded(&bytes),
                     Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
                     Err(error) => return Err(error),
@@ -279,13 +280,11 @@ fn later_format(start: &[u8]) -> Option<u8> {
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
-    Ok(written(&regular_file::read_itself(path)?) == 0)
+    Ok(written(&regular_file::read_itself(path, AUDIT_FILE_BYTES_MAX)?) == 0)
 }
 
 fn expanded(sealed: &[u8]) -> Vec<u8> {
-    // Of a damaged header nothing is believed but that files are no larger than this.
-    let content_bytes = Seal::read(sealed).map_or(u64::from(u32::MAX), |seal| seal.content.0);
-    seal::expand(sealed, content_bytes)
+    seal::expand(sealed, Seal::read(sealed).map_or(AUDIT_FILE_BYTES_MAX, |seal| seal.content.0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Verifying a trail: whether it is as it was written, from its first event to its last.
 
 use std::fmt::Write;
+use std::fs;
 use std::io;
 
 use super::disk::TrailFileName;
@@ -8,6 +9,7 @@ use super::disk::index_path;
 use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
+use super::limits::AUDIT_FILE_BYTES_MAX;
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
@@ -152,6 +154,10 @@ impl<'a> TrailVerifier<'a> {
             }
             None => self.problem(format!("{name}: its header is damaged")),
         }
+        let length = fs::metadata(name.within(&self.trail.folder)).map_or(0, |file| file.len());
+        if length > AUDIT_FILE_BYTES_MAX {
+            self.problem(format!("{name}: it has {length} bytes, more than a file of the trail can have"));
+        }
         let before = part.header.map(|header| header.before).or(self.before);
         if let Some(length) = part.length.filter(|length| *length > content.len() as u64) {
             self.problem(format!("{name}: it has {} bytes; {length} were written", content.len()));
@@ -285,7 +291,8 @@ impl<'a> TrailVerifier<'a> {
         last: Option<(Number, Hash)>,
         times: (i64, i64),
     ) {
-        let stored = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
+        let stored =
+            regular_file::read_itself(&name.within(&self.trail.folder), AUDIT_FILE_BYTES_MAX).unwrap_or_default();
         if sha256(stored.get(SEAL_BYTES..).unwrap_or_default()) != seal.stored {
             self.problem(format!("{name}: what is stored is not what its header says"));
         }
@@ -310,7 +317,8 @@ impl<'a> TrailVerifier<'a> {
     /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
     fn index(&mut self, name: TrailFileName, content: &[u8], seal: &Seal) -> Result<(), String> {
         let path = index_path(&self.trail.folder, name.file());
-        let sealed = regular_file::read_itself(&name.within(&self.trail.folder)).unwrap_or_default();
+        let sealed =
+            regular_file::read_itself(&name.within(&self.trail.folder), AUDIT_FILE_BYTES_MAX).unwrap_or_default();
         match index::omits(&path, (content, &sealed), seal, self.beside.subjects)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {
@@ -331,7 +339,9 @@ impl<'a> TrailVerifier<'a> {
             return;
         }
         // A file that was sealed meanwhile had been looked at by then.
-        let Ok(bytes) = regular_file::read_itself(&part.name.within(&self.trail.folder)) else { return };
+        let Ok(bytes) = regular_file::read_itself(&part.name.within(&self.trail.folder), AUDIT_FILE_BYTES_MAX) else {
+            return;
+        };
         let behind = bytes.get(length as usize..).unwrap_or_default();
         if written(behind) > 0 {
             self.problem(format!("{}: there is something behind its last event", part.name));
@@ -343,13 +353,14 @@ impl<'a> TrailVerifier<'a> {
         let trail = self.trail;
         for file in &trail.spare {
             let bytes =
-                regular_file::read_itself(&TrailFileName::Plain(*file).within(&trail.folder)).unwrap_or_default();
+                regular_file::read_itself(&TrailFileName::Plain(*file).within(&trail.folder), AUDIT_FILE_BYTES_MAX)
+                    .unwrap_or_default();
             if written(&bytes) > 0 {
                 self.problem(format!("{}: it should be empty", TrailFileName::Plain(*file)));
             }
         }
         for double in &trail.doubles {
-            let bytes = match regular_file::read_itself(&double.within(&trail.folder)) {
+            let bytes = match regular_file::read_itself(&double.within(&trail.folder), AUDIT_FILE_BYTES_MAX) {
                 // It was sealed while the trail was read, and goes away once its sealed form is durable.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 bytes => bytes.unwrap_or_default(),

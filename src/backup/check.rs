@@ -1,7 +1,5 @@
 //! Archives looked at without a data folder: whether every byte is there, and whether every row of them could be restored.
 
-use std::io::Read as _;
-
 use super::chain::Archive;
 use super::member::ArchiveMember;
 use super::{ArchiveManifest, ArchiveProgress, read, take};
@@ -92,7 +90,7 @@ pub(super) fn check_behind(
             match member {
                 ArchiveMember::Audit(file) if reads_trail => {
                     let mut bytes = Vec::new();
-                    content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+                    content.trail_file(&mut bytes).map_err(|error| error.to_string())?;
                     trail.file(file, &bytes);
                 }
                 ArchiveMember::Audit(_) => {}

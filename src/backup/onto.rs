@@ -1,13 +1,12 @@
 //! A data folder that holds the beginning of what archives hold: which of them a restore goes on with.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::archive_manifest::ArchiveManifest;
 use super::chain::Archive;
 use super::member::ArchiveMember;
 use super::read;
-use crate::audit::{self, AuditAction, ComparedEvent, CopiedTrail};
+use crate::audit::{self, AuditAction, ChainHead, ComparedEvent, CopiedTrail};
 use certificate::Seq;
 use engine::{FolderHistory, RESTORING, StoreError};
 
@@ -33,14 +32,15 @@ impl ContinuedFolder {
         let is_cut = |error: &StoreError| {
             matches!(error, StoreError::Io(_) | StoreError::Damaged(_)) && data.join(RESTORING).exists()
         };
+        let cut = "a restore into it was cut before there was a store to go on with; empty it and run the restore without --onto";
         let history = looked.map_err(|error| match is_cut(&error) {
-            true => told(format!(
-                "a restore into it was cut before there was a store to go on with; empty it and run the restore without --onto ({error})"
-            )),
+            true => told(format!("{cut} ({error})")),
             false => told(error.to_string()),
         })?;
+        let is_empty = history.is_restoring && (history.position.changes, history.position.register) == (Seq(0), 0);
         match history.uuid == archive.about.store {
             true => Ok(ContinuedFolder { data: data.to_owned(), history }),
+            false if is_empty => Err(told(cut.to_owned())),
             false => Err(told(format!("it holds another store than {}", archive.path.display()))),
         }
     }
@@ -117,18 +117,21 @@ impl ContinuedFolder {
     /// may report nothing but restores and checks. Decision 311.
     ///
     /// # Errors
-    /// Somebody used the folder since, or a part of the trail is missing.
+    /// Somebody used the folder since, or a part of the trail is missing or damaged.
     pub(super) fn expect_unused(&self, chain: &[Archive]) -> Result<(), String> {
         let Some(first) = chain.first() else { return Ok(()) };
         let (after, data) = (first.about.audit_after, self.data.display());
-        let events = audit::events_from(&self.data, after)?;
+        let known = self.history.audit_head.as_deref().and_then(ChainHead::parse);
+        let events = audit::events_from(&self.data, after, known).map_err(|problem| {
+            format!("{data}: {problem}; what it lacks would be lost: keep this folder, and restore into an empty one")
+        })?;
         let mut trail = CopiedTrail::with_known(events.iter().map(|event| event.head));
         for archive in chain {
             trail.begin(archive.about.audit_after);
             read::walk(&archive.path, &archive.keys, |_, member, content| {
                 if let ArchiveMember::Audit(name) = member {
                     let mut bytes = Vec::new();
-                    content.read_to_end(&mut bytes).map_err(|error| format!("{member}: {error}"))?;
+                    content.trail_file(&mut bytes).map_err(|error| format!("{member}: {error}"))?;
                     trail.file(name, &bytes);
                 }
                 Ok(())

@@ -11,6 +11,7 @@ use super::digest::{Digest, Digesting};
 use super::file::{digest_path, open};
 use super::member::ArchiveMember;
 use super::sealing::{self, ArchiveKeys, ArchiveSource, NEEDS_IDENTITY};
+use crate::audit::limits::AUDIT_FILE_BYTES_MAX;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use base::regular_file;
 use engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
@@ -85,6 +86,14 @@ impl MemberContent<'_> {
             .read_to_end(&mut content)
             .map_err(|error| error.to_string())?;
         Ok(content)
+    }
+
+    /// Reads what it holds of a file of the audit trail, as far as those go. One with more is not whole, which the trail reports.
+    ///
+    /// # Errors
+    /// It cannot be read; `bytes` has what came before.
+    pub(super) fn trail_file(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        self.take(AUDIT_FILE_BYTES_MAX + 1).read_to_end(bytes).map(drop)
     }
 }
 

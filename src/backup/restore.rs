@@ -2,7 +2,7 @@
 //! for a whole one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -231,7 +231,7 @@ fn fill(
                 ArchiveMember::Patients(_) if is_needed => restore.piece(EntryLog::Register, &content.whole()?),
                 ArchiveMember::Audit(name) => {
                     let mut bytes = Vec::new();
-                    let read = content.read_to_end(&mut bytes).map(drop);
+                    let read = content.trail_file(&mut bytes);
                     trail.file(name, &bytes);
                     // What the folder has from there on is part of the archives, or reports its restores.
                     let behind = (!std::mem::replace(&mut is_trail_begun, true)).then_some(name);

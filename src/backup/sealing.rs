@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -259,6 +259,9 @@ impl PartialEq for ArchiveKeys {
 
 impl Eq for ArchiveKeys {}
 
+/// Bytes of a file with identities of age, each of which has some 200 with its comments.
+const IDENTITY_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
 impl ArchiveKeys {
     /// The identities of files as `age-keygen` writes them: one a line, with comments.
     ///
@@ -273,8 +276,8 @@ impl ArchiveKeys {
             }
             let told = |problem: String| format!("{}: {problem}", path.display());
             let text = match path.as_os_str() == "-" {
-                true => io::read_to_string(io::stdin()),
-                false => regular_file::refuse(path).and_then(|()| fs::read_to_string(path)),
+                true => io::read_to_string(io::stdin().take(IDENTITY_FILE_BYTES_MAX)),
+                false => regular_file::text(path, IDENTITY_FILE_BYTES_MAX),
             };
             let text = text.map_err(|error| told(error.to_string()))?;
             let before = identities.len();

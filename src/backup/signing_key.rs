@@ -39,16 +39,19 @@ fn in_folder(folder: &HeldFolder) -> Result<Ed25519KeyPair, String> {
     })
 }
 
+/// Bytes that are read of the file, which has some hundred.
+const SIGNING_KEY_BYTES_MAX: u64 = 16 * 1024;
+
 /// What the file holds; nothing where there is none.
 fn read(folder: &HeldFolder) -> Result<Option<Vec<u8>>, String> {
-    let mut file = match regular_file::open_itself(&folder.within(SIGNING_KEY_FILE)) {
+    let file = match regular_file::open_itself(&folder.within(SIGNING_KEY_FILE)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
     expect_own(folder, &file)?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(told)?;
+    file.take(SIGNING_KEY_BYTES_MAX).read_to_end(&mut bytes).map_err(told)?;
     Ok(Some(bytes))
 }
 

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
-use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TrailFiles};
+use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TRAIL_DAMAGED, TrailFiles};
 use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::{changes, subjects};
@@ -257,7 +257,7 @@ fn trail_at_rest(config: &Config, kept: Option<ChainHead>) -> Result<Option<Chai
     let verified = audit::verify(&TrailFiles::list(&folder).map_err(|error| error.to_string())?, kept.as_slice())?;
     match verified.is_whole() {
         true => Ok(Some(verified.head)),
-        false => Err("the audit trail is not as it was written; hcert audit verify says what is wrong".to_owned()),
+        false => Err(format!("{TRAIL_DAMAGED}: hcert audit verify says what is wrong")),
     }
 }
 

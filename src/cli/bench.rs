@@ -15,7 +15,7 @@ use super::Failure;
 use crate::bench::{self, BenchError, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Watch};
 use crate::config::Config;
 use crate::corpus::Renaming;
-use base::owner;
+use base::{owner, regular_file};
 
 /// Measure how fast the server is on this machine, at several sizes
 ///
@@ -187,10 +187,13 @@ fn check_out(out: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Bytes of the report of an earlier run, which has some 100 KB.
+const BENCH_REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// An earlier report.
 fn read(file: &Path) -> Result<BenchReport, Failure> {
     let wrong = |error: String| Failure::Usage(format!("--compare {}: {error}", file.display()));
-    let bytes = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    let bytes = regular_file::contents(file, BENCH_REPORT_BYTES_MAX).map_err(|error| wrong(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no bench.json of this release: {error}")))
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::log;
+use crate::audit::TRAIL_DAMAGED;
 use crate::config::ConfigError;
 use engine::DAMAGED;
 
@@ -60,6 +61,3 @@ impl From<ConfigError> for Failure {
         Failure::Usage(error.0)
     }
 }
-
-/// What is said of a file of the audit trail that is none.
-pub(super) const TRAIL_DAMAGED: &str = "the audit trail is damaged";

@@ -6,12 +6,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::failure::TRAIL_DAMAGED;
 use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, AuditAction, AuditTrail, ChainHead, TrailFiles};
+use crate::audit::{self, AuditAction, AuditTrail, ChainHead, TRAIL_DAMAGED, TrailFiles};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
@@ -455,6 +454,9 @@ pub(super) fn service(
     Ok(Service::new(engine, registry, policy, Arc::new(rulebook), settings, clock))
 }
 
+/// Bytes of a file of permissions. The built-in one has some 5 KB.
+const PERMISSIONS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Who may do what.
 ///
 /// # Errors
@@ -465,7 +467,7 @@ pub(super) fn policy(config: &Config) -> Result<Policy, String> {
         None => Permissions::read(BUILT_IN, &names)?,
         Some(path) => {
             let told = |problem: String| format!("access.permissions = {}: {problem}", path.display());
-            let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
+            let text = regular_file::text(path, PERMISSIONS_FILE_BYTES_MAX).map_err(|error| told(error.to_string()))?;
             Permissions::read(&text, &names).map_err(told)?
         }
     };

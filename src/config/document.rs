@@ -27,6 +27,9 @@ pub(super) struct Document {
     places: BTreeMap<String, SettingSpan>,
 }
 
+/// Bytes of a settings file. That of this project, which explains each setting, has some 20 KB.
+const SETTINGS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Bytes of a name and of its value. The span of a table with a header is the header alone.
 struct SettingSpan {
     key: Range<usize>,
@@ -47,11 +50,12 @@ impl Document {
     /// # Errors
     /// The file cannot be read.
     pub(super) fn open(path: &Path) -> Result<Document, ConfigError> {
-        let is_empty = path == Path::new("/dev/null");
-        let regular = if is_empty { Ok(()) } else { regular_file::refuse(path) };
-        let text = regular
-            .and_then(|()| std::fs::read_to_string(path))
-            .map_err(|error| ConfigError(format!("the settings file {} cannot be read: {error}", path.display())))?;
+        let read = match path == Path::new("/dev/null") {
+            true => Ok(String::new()),
+            false => regular_file::text(path, SETTINGS_FILE_BYTES_MAX),
+        };
+        let text =
+            read.map_err(|error| ConfigError(format!("the settings file {} cannot be read: {error}", path.display())))?;
         Ok(Document { path: path.to_owned(), text, places: BTreeMap::new() })
     }
 

@@ -5,6 +5,7 @@ use toml::{Table, Value};
 use super::access::{self, is_loopback};
 use super::within::is_within_by_name;
 use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
+use crate::audit::limits::AUDIT_FILE_MB_MAX;
 use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX, NAMESPACE_CHARACTERS_MAX, RECIPIENTS_MAX};
 
 /// Why an archive's folder is refused.
@@ -52,7 +53,7 @@ const RANGES: &[Range] = &[
     range("search.count_default",      1,     10_000, "entries"),
     range("search.count_max",          1,     10_000, "entries"),
     range("search.link_minutes",       1,     10_080, "minutes"),
-    range("audit.file_mb",             1,      1_024, "megabytes"),
+    range("audit.file_mb",             1,  AUDIT_FILE_MB_MAX as i64, "megabytes"),
     range("audit.retention_days",      0,     36_500, "days"),
     range("backup.every_minutes",      1,     44_640, "minutes"),
     range("backup.full_every",         1,      1_000, "backups"),

@@ -15,6 +15,28 @@ pub fn open(path: &Path) -> io::Result<File> {
     expect_regular(OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
 }
 
+/// What a file holds that a person named.
+///
+/// # Errors
+/// As [`open`], or it cannot be read, or has more bytes.
+pub fn contents(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(io::Error::new(ErrorKind::InvalidData, format!("it has more than {bytes_max} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+/// As [`contents`], as text.
+///
+/// # Errors
+/// As there, or it is no UTF-8.
+pub fn text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    String::from_utf8(contents(path, bytes_max)?)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is no text in UTF-8"))
+}
+
 /// As [`open`], of a file that lies where its path says: whoever can write to the folder may have put a link to a file of somebody else in
 /// its place.
 ///
@@ -24,13 +46,13 @@ pub fn open_itself(path: &Path) -> io::Result<File> {
     expect_regular(open_no_link(path, OpenOptions::new().read(true))?)
 }
 
-/// What such a file holds.
+/// The first bytes of such a file, as many at most: one that somebody else made as large as a disk takes no more memory than one of ours.
 ///
 /// # Errors
 /// As [`open_itself`], or it cannot be read.
-pub fn read_itself(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read_itself(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_itself(path)?.read_to_end(&mut bytes)?;
+    open_itself(path)?.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -157,7 +179,12 @@ mod tests {
         for refused in [open_itself(&link), open_itself_to_write(&link), make_empty(&link)] {
             assert_eq!(refused.unwrap_err().to_string(), LINK);
         }
-        assert_eq!(read_itself(&file).unwrap(), b"text");
+        assert_eq!(super::text(&file, 4).unwrap(), "text");
+        assert_eq!(super::text(&file, 3).unwrap_err().to_string(), "it has more than 3 bytes");
+        assert_eq!(
+            (read_itself(&file, 4).unwrap(), read_itself(&file, 2).unwrap()),
+            (b"text".to_vec(), b"te".to_vec())
+        );
     }
 
     #[test]

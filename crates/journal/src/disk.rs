@@ -20,11 +20,11 @@ pub trait Disk: Send + Sync {
     /// What the file system says.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// What a file holds; nothing where there is none.
+    /// The first bytes of a file, as many at most; nothing where there is none.
     ///
     /// # Errors
     /// What the file system says.
-    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>>;
 
     /// Takes a file away, where there is one.
     ///
@@ -67,8 +67,8 @@ impl Disk for SystemDisk {
         Ok(Arc::new(regular_file::open_itself_to_write(path)?))
     }
 
-    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        absent_is_none(regular_file::read_itself(path))
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        absent_is_none(regular_file::read_itself(path, bytes_max))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -35,7 +35,7 @@ impl DeniedTokens {
         let Some(path) = &settings.denied else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.denied = '{}': {problem}", path.display());
         let denied = DeniedTokens {
-            file: SourceFile::new(PathBuf::from(path), DENIED_BYTES_MAX),
+            file: SourceFile::new(PathBuf::from(path), DENIED_BYTES_MAX as u64),
             names: RwLock::default(),
             reads: AtomicU64::new(0),
             problem: Mutex::default(),

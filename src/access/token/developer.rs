@@ -1,6 +1,6 @@
 //! The developer's own key, made at the first start: it stands in for the national token service. Contract 7.1.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::key::{KeyOwner, VerificationKey};
 use base::log::event;
-use base::threads;
+use base::{regular_file, threads};
 
 /// The key's file in the data folder: PKCS#8 in PEM, for its owner only.
 pub const FILE: &str = "developer-key.pem";
@@ -42,7 +42,7 @@ pub fn kept_secret(folder: &Path) -> Result<String, String> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => return Err(refuse(&error)),
     }
-    let text = fs::read_to_string(&path).map_err(|error| refuse(&error))?;
+    let text = regular_file::text(&path, FILE_BYTES_MAX).map_err(|error| refuse(&error))?;
     let is_secret = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_secret { Ok(text) } else { Err(refuse(&"it holds no secret; remove it, and another one is made")) }
 }
@@ -108,7 +108,7 @@ impl DeveloperKey {
         let path = folder.join(FILE);
         let refuse = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
         let mut pem = Vec::new();
-        let read = File::open(&path).and_then(|file| {
+        let read = regular_file::open(&path).and_then(|file| {
             (&file).take(FILE_BYTES_MAX).read_to_end(&mut pem)?;
             Ok(file)
         });

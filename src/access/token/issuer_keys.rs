@@ -61,7 +61,7 @@ impl IssuerKeys {
         let source = if settings.jwks_is_address() {
             KeySource::Address(Box::new(KeySetAddress::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
-            let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX);
+            let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX as u64);
             keys.all = Arc::new(file.read().and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
             keys.read = Some((clock(), Instant::now()));
             KeySource::File(Arc::new(file))

@@ -1,7 +1,6 @@
 //! A file that the settings name and that is read again when it changes.
 
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -12,7 +11,7 @@ use base::regular_file;
 #[derive(Debug)]
 pub(super) struct SourceFile {
     path: PathBuf,
-    bytes_max: usize,
+    bytes_max: u64,
     seen: Mutex<Option<FileState>>,
 }
 
@@ -21,7 +20,7 @@ type FileState = (SystemTime, u64);
 
 impl SourceFile {
     /// A file of at most `bytes_max` bytes, not read yet.
-    pub(super) fn new(path: PathBuf, bytes_max: usize) -> SourceFile {
+    pub(super) fn new(path: PathBuf, bytes_max: u64) -> SourceFile {
         SourceFile { path, bytes_max, seen: Mutex::new(None) }
     }
 
@@ -37,14 +36,7 @@ impl SourceFile {
     pub(super) fn read(&self) -> Result<Vec<u8>, String> {
         // Before the content: a change in between is seen as one.
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = stamp(&self.path);
-        let mut bytes = Vec::new();
-        let file = regular_file::open(&self.path).map_err(|error| format!("it cannot be read: {error}"))?;
-        let read = file.take(self.bytes_max as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|error| format!("it cannot be read: {error}"))?;
-        match bytes.len() > self.bytes_max {
-            true => Err(format!("it has more than {} bytes", self.bytes_max)),
-            false => Ok(bytes),
-        }
+        regular_file::contents(&self.path, self.bytes_max).map_err(|error| format!("it cannot be read: {error}"))
     }
 }
 

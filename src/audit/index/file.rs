@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{IndexDraft, KeyHash};
 use crate::audit::Number;
 use crate::audit::head::Hash;
+use crate::audit::limits::AUDIT_FILE_BYTES_MAX;
 use crate::audit::seal::{self, Seal, SealedBlock};
 use base::regular_file;
 
@@ -147,14 +148,14 @@ impl Index {
     /// # Errors
     /// It cannot be read.
     pub(crate) fn open(path: &Path, seal: &Seal) -> io::Result<Option<Index>> {
-        let mut file = match regular_file::open(path) {
+        let file = match regular_file::open(path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => return Ok(None),
             Err(error) => return Err(error),
         };
         let identity = IndexIdentity::of(&file)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(AUDIT_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(Index::read(&bytes, path, identity).filter(|index| index.stored == seal.stored && index.fits(seal)))
     }
 

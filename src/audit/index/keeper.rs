@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Index, IndexDraft, Subjects, unknown, write};
 use crate::audit::disk::{INDEX_UNFINISHED, TrailFileName, index_path, write_durable};
 use crate::audit::header::HEADER_BYTES;
+use crate::audit::limits::AUDIT_FILE_BYTES_MAX;
 use crate::audit::seal::Seal;
 use crate::audit::trail::{TrailFile, TrailFiles};
 use crate::audit::writer::TrailShared;
@@ -113,7 +114,7 @@ fn make(shared: &TrailShared, part: &TrailFile, seal: &Seal) -> io::Result<()> {
     let Some(subjects) = shared.indexes.subjects.get().filter(|_| !without().contains(&seal.stored)) else {
         return Ok(());
     };
-    let sealed = match regular_file::read_itself(&part.name.within(&shared.folder)) {
+    let sealed = match regular_file::read_itself(&part.name.within(&shared.folder), AUDIT_FILE_BYTES_MAX) {
         Ok(sealed) => sealed,
         // Retention was faster.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

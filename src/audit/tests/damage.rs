@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::audit::disk::index_path;
 use crate::audit::header::HEADER_BYTES;
+use crate::audit::limits::AUDIT_FILE_BYTES_MAX;
 use crate::audit::seal::{self, SEAL_BYTES, Seal};
 use journal::record::{FilePiece, RecordWalk, sha256};
 
@@ -406,6 +407,40 @@ fn nothing_hides_behind_the_last_event_of_a_sealed_file() {
         let problems = verified(data.path()).problems;
         assert_eq!(problems, ["00000001.zst: there is something behind its last event"]);
     }
+}
+
+/// What was seen: a sealed file of a megabyte, whose blocks held zeros, took three gigabytes of memory at each start.
+#[test]
+fn a_file_takes_no_more_memory_than_the_largest_one_of_a_trail() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let path = folder(data.path()).join("00000001.zst");
+    let bytes = fs::read(&path).unwrap();
+    let frame = zstd::bulk::compress(&[0; 1_000_000], 1).unwrap();
+    let block = [&1_000_000_u32.to_le_bytes(), &(frame.len() as u32).to_le_bytes(), frame.as_slice()].concat();
+    let stored = [&bytes[SEAL_BYTES..], &block.repeat(200)].concat();
+    let seal = Seal::read(&bytes).unwrap();
+    let claimed = (seal.content.0 + 200 * 1_000_000, seal.content.1);
+    let seal = Seal { stored: sha256(&stored), content: claimed, ..seal };
+    let bomb = [seal.write(), stored].concat();
+    assert!(seal::expand(&bomb, claimed.0).len() as u64 <= AUDIT_FILE_BYTES_MAX);
+    fs::write(&path, &bomb).unwrap();
+    let part = &listed(data.path()).parts[0];
+    assert!(part.content(&folder(data.path())).unwrap().unwrap().len() as u64 <= AUDIT_FILE_BYTES_MAX);
+    assert!(
+        verified(data.path()).problems.iter().any(|problem| problem.contains("does not hold what its header says"))
+    );
+
+    // So does one that is larger than any, and one in an archive.
+    fs::write(&path, bytes).unwrap();
+    let newest = listed(data.path()).parts.last().unwrap().name.within(&folder(data.path()));
+    fs::OpenOptions::new().write(true).open(&newest).unwrap().set_len(1 << 40).unwrap();
+    assert!(
+        verified(data.path()).problems.iter().any(|problem| problem.contains("more than a file of the trail can have"))
+    );
+    let mut copied = CopiedTrail::default();
+    copied.file("00000001.log", &vec![0; AUDIT_FILE_BYTES_MAX as usize + 1]);
+    assert_eq!(copied.finish(), ["00000001.log: it is larger than a file of an audit trail can be"]);
 }
 
 /// What was seen: incremental archives went on from those of before the store was set back, and health forgot it at the second start.

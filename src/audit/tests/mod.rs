@@ -51,8 +51,8 @@ impl Disk for Faulty {
         Ok(Arc::new(FaultyTarget(SystemDisk.open(path)?, self.0.clone())))
     }
 
-    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        SystemDisk.read(path)
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        SystemDisk.read(path, bytes_max)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -117,6 +117,11 @@ fn a_restore_that_was_cut_is_gone_on_with() {
     fs::write(place.path("early").join(engine::RESTORING), "").unwrap();
     let told = look(&place.wanted("early", None), &whole[0]).map(drop).unwrap_err();
     assert!(told.contains("run the restore without --onto"), "{told}");
+    // So does one that was cut before its store got the name of the archive's.
+    drop(engine(&place.path("unnamed"), &place.now).unwrap());
+    fs::write(place.path("unnamed").join(engine::RESTORING), "").unwrap();
+    let told = look(&place.wanted("unnamed", None), &whole[0]).map(drop).unwrap_err();
+    assert!(told.contains("run the restore without --onto"), "{told}");
 }
 
 #[test]
@@ -153,6 +158,78 @@ fn what_does_not_go_on_from_a_folder_is_refused_and_nothing_is_changed() {
     log.append(&audit::AuditEvent::new(audit::AuditAction::CompositionRead, NOON)).unwrap();
     drop(log);
     place.refuses(&whole, "two", "composition.read");
+}
+
+/// A damaged event, or one that was cut off, was taken for none: the restore put a trail that fits in its place, and with it went what the
+/// folder knew of who had used it.
+#[test]
+fn a_folder_whose_trail_is_damaged_or_was_cut_is_refused_and_its_trail_stays() {
+    let (place, whole) = three();
+    place.try_restore(&whole[..1], "kept", None).unwrap();
+    let data = place.path("kept");
+    {
+        let log = super::log(&data, &place.now);
+        log.append(&audit::AuditEvent::of_command(audit::AuditAction::Restore, NOON, "hcert restore")).unwrap();
+    }
+    let newest = audit::TrailFiles::list(&audit::folder(&data)).unwrap().parts.pop().unwrap();
+    let path = newest.name.within(&audit::folder(&data));
+    let before = fs::read(&path).unwrap();
+    {
+        let engine = engine(&data, &place.now).unwrap();
+        let log = super::log(&data, &place.now);
+        for action in [audit::AuditAction::BulkExport, audit::AuditAction::StoreVerify] {
+            log.append(&audit::AuditEvent::of_command(action, NOON, "hcert export")).unwrap();
+        }
+        let head = log.head_to_keep().unwrap();
+        engine.append(engine::AuditHead(head.to_string())).blocking_recv().unwrap().unwrap();
+    }
+    place.refuses(&whole, "kept", "(bulk.export)");
+
+    let bytes = fs::read(&path).unwrap();
+    let end = journal::record::written(&before);
+    let written = journal::record::written(&bytes);
+    let damages: [(&str, Vec<u8>); 5] = [
+        ("the event of the export", [&bytes[..end + 30], &[bytes[end + 30] ^ 1], &bytes[end + 31..]].concat()),
+        ("an event that the archive has too", [&bytes[..200], &[bytes[200] ^ 1], &bytes[201..]].concat()),
+        ("the last event", [&bytes[..written - 9], &[bytes[written - 9] ^ 1], &bytes[written - 8..]].concat()),
+        ("zeros behind the restore", [&bytes[..end], &vec![0; bytes.len() - end]].concat()),
+        ("an earlier state of the trail", before),
+    ];
+    for (damage, content) in damages {
+        fs::write(&path, &content).unwrap();
+        let told = place.try_onto(&whole, "kept", None).unwrap_err();
+        assert!(told.contains("the audit trail is damaged: "), "{damage}: {told}");
+        assert!(fs::read(&path).unwrap() == content, "{damage}: it stays as it is");
+    }
+    fs::rename(audit::folder(&data), place.path("elsewhere")).unwrap();
+    let told = place.try_onto(&whole, "kept", None).unwrap_err();
+    assert!(told.contains("which the store knows"), "{told}");
+    // A mark of a restore that nobody began is no reason to believe the trail.
+    fs::write(data.join(engine::RESTORING), "").unwrap();
+    assert_eq!(place.try_onto(&whole, "kept", None).unwrap_err(), told);
+    fs::remove_file(data.join(engine::RESTORING)).unwrap();
+
+    // What is put back as it was is refused for what it says.
+    fs::rename(place.path("elsewhere"), audit::folder(&data)).unwrap();
+    fs::write(&path, bytes).unwrap();
+    place.refuses(&whole, "kept", "(bulk.export)");
+}
+
+/// A killed command leaves half an event behind what its store knows.
+#[test]
+fn half_an_event_at_the_end_of_the_trail_keeps_nobody_from_going_on() {
+    let (place, whole) = three();
+    place.try_restore(&whole[..1], "half", None).unwrap();
+    let data = place.path("half");
+    drop(super::log(&data, &place.now));
+    let newest = audit::TrailFiles::list(&audit::folder(&data)).unwrap().parts.pop().unwrap();
+    let path = newest.name.within(&audit::folder(&data));
+    let mut bytes = fs::read(&path).unwrap();
+    let end = journal::record::written(&bytes);
+    bytes.resize(bytes.len().max(end + 40), 0);
+    bytes[end + 40 - 8..end + 40].fill(7);
+    fs::write(&path, bytes).unwrap();
+    place.try_onto(&whole, "half", None).unwrap();
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
         Step::Consent { id: number, consent } => {
             let who = Actor { person: Some("47101010033".into()), ..Actor::default() };
             let (doctor, representative) = (Some(consent.doctor), Some(consent.representative));
-            let write = Write::Consent { id: id(*number), doctor, representative, who, rows: None };
+            let write = Write::Consent { id: id(*number), doctor, representative, if_match: None, who, rows: None };
             drop(engine.append(write).blocking_recv());
         }
         Step::Import { id: number, version, ago, state } => {

@@ -15,6 +15,8 @@ pub struct FolderHistory {
     pub uuid: String,
     /// Where a restore goes on.
     pub position: FolderPosition,
+    /// What the store knows of its audit trail, as [`Engine::audit_head`](super::Engine::audit_head).
+    pub audit_head: Option<String>,
     /// A restore has not come to its end in it.
     pub is_restoring: bool,
 }
@@ -42,7 +44,8 @@ impl FolderHistory {
         let chain = reader.chain_at(changes, register)?;
         let chain = chain.ok_or_else(|| StoreError::Damaged("the end of a log is missing".into()))?;
         let position = FolderPosition { changes, register, chain, own_epoch: has_mark.then_some(opened.epoch) };
-        Ok(FolderHistory { store, uuid: opened.uuid, position, is_restoring: is_restoring(folder)? })
+        let audit_head = reader.audit_head()?;
+        Ok(FolderHistory { store, uuid: opened.uuid, position, audit_head, is_restoring: is_restoring(folder)? })
     }
 
     /// Whether it has these entries of both logs, each with everything before it.

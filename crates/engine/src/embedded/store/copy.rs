@@ -186,6 +186,8 @@ impl Store {
                 meta.insert("store", store.as_bytes())?;
                 meta.insert("epoch", epoch.as_bytes())?;
                 meta.insert(CHAIN_ORIGIN, origin.bytes().as_slice())?;
+                // Its trail is that of the copy from here on, whose head it gets at the end.
+                meta.remove(AUDIT_HEAD)?;
                 let mut table = transaction.open_table(DICTIONARY)?;
                 table.clear()?;
                 for (number, content) in dictionaries {

@@ -5,13 +5,16 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use base::{owner, regular_file};
 
 const NAME: &str = "hcert.pid";
+
+/// Bytes that are read of that file: it has one line.
+const HOLDER_BYTES_MAX: u64 = 64 * 1024;
 
 /// A process that has a data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub struct FolderHolder {
 impl FolderHolder {
     /// Who says that it has a folder, and runs.
     pub fn of(folder: &Path) -> Option<FolderHolder> {
-        let text = io::read_to_string(regular_file::open_itself(&folder.join(NAME)).ok()?).ok()?;
+        let text = String::from_utf8(regular_file::read_itself(&folder.join(NAME), HOLDER_BYTES_MAX).ok()?).ok()?;
         let mut words = text.trim_end().splitn(3, ' ');
         let holder = FolderHolder {
             id: words.next()?.parse().ok()?,
@@ -81,7 +84,7 @@ impl Holding {
             return None;
         }
         let path = folder.join(NAME);
-        let before = regular_file::read_itself(&path).ok();
+        let before = regular_file::read_itself(&path, HOLDER_BYTES_MAX).ok();
         Self::at(path, before)
     }
 

@@ -137,7 +137,7 @@ impl StoreJournal {
     /// # Errors
     /// `Damaged`: the file is missing, is cut, is another one, or has a hole; or it knows more than a store that was closed. `Io`.
     pub(super) fn read(place: &JournalPlace, store: &Path, start: JournalStart) -> Result<JournalReplay, StoreError> {
-        let read = |file: u8| place.disk.read(&path_of(store, file)).map_err(|error| io(file, error));
+        let read = |file: u8| place.disk.read(&path_of(store, file), place.file_bytes).map_err(|error| io(file, error));
         for file in [0, 1].into_iter().filter(|file| start.is_closed || *file != start.file) {
             let Some(bytes) = read(file)? else { continue };
             let Some(header) = header(&bytes, file) else { continue };
@@ -186,7 +186,7 @@ impl StoreJournal {
     pub(super) fn salvage(disk: &dyn Disk, store: &Path) -> Vec<Vec<u8>> {
         let mut files: Vec<_> = (0..=1)
             .filter_map(|file| {
-                let bytes = disk.read(&path_of(store, file)).ok().flatten()?;
+                let bytes = disk.read(&path_of(store, file), JOURNAL_FILE_BYTES).ok().flatten()?;
                 let before = header(&bytes, file)?;
                 let walk = RecordWalk::open_ended(&bytes, HEADER_BYTES as usize, Some((before.number, before.hash)));
                 let payload = |piece| match piece {

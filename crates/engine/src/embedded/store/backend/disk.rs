@@ -407,8 +407,9 @@ impl Disk for ProcessDisk {
         }
     }
 
-    fn read(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.state()?.files.get(&name_of(path)).map(|file| file.seen.clone()))
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+        let seen = |file: &SimulatedFile| file.seen[..file.seen.len().min(bytes_max as usize)].to_vec();
+        Ok(self.state()?.files.get(&name_of(path)).map(seen))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -11,6 +11,9 @@ use base::regular_file;
 
 use super::ranges::Ranges;
 
+/// Bytes that are read of a mark. One with more cannot be read.
+const MARK_BYTES_MAX: u64 = 1024 * 1024;
+
 /// A mark beside the store; nothing of a look at it: what is not written cannot be lost, and the mark that is there stays for who writes.
 #[derive(Debug)]
 pub(super) struct UnsyncedMark(Option<Box<dyn MarkStorage>>);
@@ -59,7 +62,7 @@ impl UnsyncedMark {
 
 impl MarkStorage for PathBuf {
     fn read(&self) -> Option<String> {
-        match regular_file::read_itself(self) {
+        match regular_file::read_itself(self, MARK_BYTES_MAX) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             read => Some(String::from_utf8(read.unwrap_or_default()).unwrap_or_default()),
         }
