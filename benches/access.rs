@@ -89,7 +89,7 @@ fn main() {
     for number in (CLOSED_SHARE..CERTIFICATES).step_by(CLOSED_SHARE as usize) {
         let id = Id::new(number).expect("counted from above zero");
         let (doctor, representative) = (Some(Openness::Closed), None);
-        let closing = Write::Consent { id, doctor, representative, who: Actor::default(), rows: None };
+        let closing = Write::Consent { id, doctor, representative, if_match: None, who: Actor::default(), rows: None };
         drop(store.engine.append(closing).blocking_recv());
     }
     store.settle();

@@ -44,6 +44,7 @@ impl Service {
             id,
             doctor,
             representative,
+            if_match: context.if_match.clone(),
             who: context.who.clone(),
             rows: context.rows(PermittedAction::SetConsent),
         };

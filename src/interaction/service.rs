@@ -302,12 +302,7 @@ impl Service {
         match self.engine.append(write).await {
             Ok(Ok(written)) => Ok(Some(written)),
             Ok(Err(RefusedChange::Moved)) => Ok(None),
-            Ok(Err(refused @ RefusedChange::NumberInUse(id, version))) => {
-                // The refusal reports the certificate that has the number.
-                context.meet(|named| named.certificates.push((id, Some(version))));
-                Err(refusal(refused))
-            }
-            Ok(Err(refused)) => Err(refusal(refused)),
+            Ok(Err(refused)) => Err(refused_to(context, refused)),
             Err(_) => Err(Outcome::from(Hcert::StorageUnavailable).because("the writer gave no answer")),
         }
     }
@@ -360,6 +355,15 @@ pub(super) fn unreadable(error: StoreError) -> Outcome {
         StoreError::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
         _ => Outcome::internal(error),
     }
+}
+
+/// As [`refusal`], for a caller.
+pub(super) fn refused_to(context: &RequestContext, refused: RefusedChange) -> Outcome {
+    if let RefusedChange::NumberInUse(id, version) = &refused {
+        // The refusal reports the certificate that has the number.
+        context.meet(|named| named.certificates.push((*id, Some(*version))));
+    }
+    refusal(refused)
 }
 
 pub(super) fn refusal(refused: RefusedChange) -> Outcome {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::context::RequestContext;
 use super::prepare::{UpdateBase, check_certificate, content_problems};
-use super::service::{Service, deleted, refusal, unreadable};
+use super::service::{Service, deleted, refusal, refused_to, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
 use crate::access::rights::PermittedAction;
@@ -17,7 +17,7 @@ use crate::registry::LookupPurpose;
 use certificate::transition::Trigger;
 use certificate::validation::ProfileRules;
 use certificate::{Id, State};
-use engine::{StoredVersion, VersionContent, Write};
+use engine::{RefusedChange, StoredVersion, VersionContent, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 use request::{ValidateRequest, ValidationMode};
@@ -194,10 +194,18 @@ impl Service {
             };
             let (brings, row) = (certificate.brings, certificate.row);
             let may = if stored.is_some() { PermittedAction::Update } else { PermittedAction::Create };
-            if context.grants.as_ref().is_some_and(|grants| grants.rights.may(may))
-                && let Err(outside) = context.check_sent(may, &row)
-            {
+            let is_allowed = context.grants.as_ref().is_none_or(|grants| grants.rights.may(may));
+            if is_allowed && let Err(outside) = context.check_sent(may, &row) {
                 all.take_further(Problems::from(outside.issues().to_vec()));
+            }
+            // Whoever may not write learns no numbers of others.
+            if is_allowed {
+                match self.engine.check_number(stored.map(|stored| stored.id), &row) {
+                    Err(refused @ RefusedChange::NumberInUse(..)) => {
+                        all.take_further(Problems::from(refused_to(context, refused).issues().to_vec()));
+                    }
+                    checked => checked.map_err(refusal)?,
+                }
             }
             let (who, subject) = (context.who.clone(), None);
             let content = VersionContent { trigger, brings, tail: certificate.tail, row, who, subject };

@@ -1,5 +1,7 @@
 //! Conditional requests. Contract 2.5.
 
+use serde_json::json;
+
 use crate::body::{self, Body, div};
 use crate::server::Server;
 
@@ -18,6 +20,12 @@ async fn change(server: &Server, kind: &str, names: &str) -> crate::response::Te
             server.put(&draft, Body::draft()).await.expect(200);
             server.delete(&draft).header("If-Match", names).await
         }
+        "$set-consent" => {
+            server.put(&draft, Body::draft()).await.expect(200);
+            let closed = json!({"name": "doctor", "valueString": "closed"});
+            let body = json!({"resourceType": "Parameters", "parameter": [closed]});
+            server.post(&format!("{draft}/$set-consent"), body).header("If-Match", names).await
+        }
         operation => {
             server.put(&draft, completed()).await.expect(200);
             let path = format!("{draft}/{operation}");
@@ -26,7 +34,7 @@ async fn change(server: &Server, kind: &str, names: &str) -> crate::response::Te
     }
 }
 
-const CHANGES: [&str; 4] = ["update", "delete", "$suspend", "$cancel"];
+const CHANGES: [&str; 5] = ["update", "delete", "$suspend", "$cancel", "$set-consent"];
 
 #[tokio::test]
 async fn if_match_lets_the_version_it_names_be_changed() {

@@ -158,11 +158,15 @@ async fn a_certificate_number_may_be_used_again_unless_it_has_to_be_unique() {
     let told = server.post("Composition", Body::draft()).await.refused(409, &["HCERT-134"]);
     assert_eq!(told.json()["issue"][0]["code"], "duplicate");
     assert!(!told.text().contains(&first), "the certificate that has it is not named");
+    let told = server.post("Composition/$validate", Body::draft()).await;
+    assert!(told.text().contains("HCERT-134"), "{told}");
     let second = server.create(Body::draft().number("TT-2")).await;
     server.put(&second, Body::draft()).await.refused(409, &["HCERT-134"]);
     assert_eq!(server.seq(), before + 1);
     // Its own number is no other's, and that of a deleted one is free again.
     server.put(&first, Body::draft()).await.expect(200);
+    let told = server.post(&format!("{first}/$validate"), Body::draft()).await;
+    assert!(!told.text().contains("HCERT-134"), "{told}");
     server.delete(&first).await.expect(204);
     server.put(&second, Body::draft()).await.expect(200);
 }

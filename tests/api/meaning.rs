@@ -576,6 +576,8 @@ async fn a_refused_request_that_names_a_number_names_the_certificate_that_has_it
     is_refused(409);
     server.put(&other, Body::draft().number("N-1")).await.refused(409, &["HCERT-134"]);
     is_refused(409);
+    server.post("Composition/$validate", Body::draft().number("N-1")).await.expect(200);
+    is_refused(200);
     for named in ["identifier=N-1", "entry=QuestionnaireResponse/77"] {
         server.get(&format!("Composition?{named}&colour=red")).await.expect(400);
         is_refused(400);

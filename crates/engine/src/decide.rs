@@ -57,12 +57,13 @@ pub(crate) fn judge(write: &Write, current: Option<&EffectiveRow>) -> Result<Ver
             check_condition(if_match.as_ref(), current.version)?;
             Ok(VersionDecision::Store(decide(Some(current.state), Trigger::Delete, Need::Nothing)?))
         }
-        Write::Consent { id, doctor, representative, rows, .. } => {
+        Write::Consent { id, doctor, representative, if_match, rows, .. } => {
             let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
             if current.state == State::Deleted {
                 return Err(deleted(*id).into());
             }
             check_rows(rows.as_deref(), *id, current)?;
+            check_condition(if_match.as_ref(), current.version)?;
             let before = current.consent();
             let after = before.with(*doctor, *representative);
             Ok(if after == before { VersionDecision::Nothing } else { VersionDecision::Consent(after) })

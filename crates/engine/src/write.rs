@@ -58,6 +58,8 @@ pub enum Write {
         doctor: Option<Openness>,
         /// The new consent for representatives, as [`certificate::Consent::representative`].
         representative: Option<Openness>,
+        /// `If-Match`: the newest version must meet it. Contract 2.5.
+        if_match: Option<Precondition>,
         /// Who changes the consent.
         who: Actor,
         /// Rights of who asks, which the current row must meet.

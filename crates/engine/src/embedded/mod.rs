@@ -53,8 +53,10 @@ use super::write::{RefusedChange, Write};
 use super::{ClockReading, FolderNames, FolderPurpose, StoredList, StoredVersion};
 pub use append::{AuditHead, Change, IdsLeftOut, ImportBatch, PatientWrites};
 use base::log::event;
-use certificate::Seq;
+use certificate::search::row::Row;
+use certificate::search::term::Term;
 use certificate::search::{EngineQuery, Hit, SearchPage};
+use certificate::{Id, Seq};
 use classes::Classes;
 pub use compact::Compacted;
 pub use compressed_version::CompressedVersion;
@@ -79,7 +81,7 @@ pub use store::{MemoryLog, StoreError, expect_unused, payload};
 use store::{OpenedStore, Store, StoreReader};
 pub use verify::{VerifyProblem, VerifyProgress, VerifyReport};
 use view::IndexView;
-use writer::{Job, SteppedWriter};
+use writer::{Job, SteppedWriter, check_number};
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
@@ -232,8 +234,8 @@ impl Engine {
         }
     }
 
-    /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
-    /// certificate number is in use is not looked up here.
+    /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether
+    /// another certificate has the number, [`check_number`](Self::check_number) says.
     pub fn judge(&self, write: &Write) -> Result<Result<(), RefusedChange>, StoreError> {
         let current = match write {
             Write::Create { .. } => None,
@@ -242,6 +244,19 @@ impl Engine {
             }
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))
+    }
+
+    /// Whether a row may be stored, of a certificate or of a new one, where numbers have to be unique. Contract 3.9.
+    ///
+    /// # Errors
+    /// Another certificate has its number, or the index is not ready.
+    pub fn check_number(&self, id: Option<Id>, row: &Row) -> Result<(), RefusedChange> {
+        let with_term = |number: &Term| {
+            // One may be the certificate itself.
+            let hits = self.shared.with_term(number, None, 2)?;
+            Ok(hits.into_iter().map(|hit| (hit.id, hit.version)).collect())
+        };
+        if self.shared.unique_number { check_number(id, row, with_term) } else { Ok(()) }
     }
 
     /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.

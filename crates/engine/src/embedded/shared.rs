@@ -16,11 +16,15 @@ use super::store::record::{EntryDraft, EntryKind, VersionRecord};
 use super::store::{self, Store, StoreError, body, row};
 use super::view::IndexView;
 use super::{index, indexer};
-use crate::Clock;
+use crate::{Clock, RefusedChange};
 use base::metrics::Metrics;
+use certificate::search::Hit;
+use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::row_bytes;
+use certificate::search::term::Term;
 use certificate::{Seq, State};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What the engine's files lie on: the file system, unless a test says otherwise.
 #[derive(Default)]
@@ -73,6 +77,17 @@ pub(super) struct Published {
 impl EngineShared {
     pub(super) fn view(&self) -> Option<Arc<IndexView>> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Current certificates within `rows` that carry a term, everything acknowledged included: at most `max` of them.
+    ///
+    /// # Errors
+    /// The index is not ready.
+    pub(super) fn with_term(&self, term: &Term, rows: Option<&Filter>, max: u32) -> Result<Vec<Hit>, RefusedChange> {
+        let percent = self.built_percent.load(Ordering::Acquire).to_string();
+        let not_ready = || Outcome::from(Issue::new(Hcert::IndexNotReady).with("percent", percent.clone()));
+        let view = self.view().ok_or_else(not_ready)?;
+        Ok(view.with_term(term, rows, max).map_err(|error| not_ready().because(error.0))?)
     }
 
     pub(super) fn set_view(&self, view: Option<IndexView>) {

@@ -97,7 +97,7 @@ impl Fixture {
         let Consent { doctor, representative } = consent;
         let who = Actor { person: Some("47101010033".into()), ..Actor::default() };
         let (doctor, representative) = (Some(doctor), Some(representative));
-        self.write(Write::Consent { id, doctor, representative, who, rows: None })
+        self.write(Write::Consent { id, doctor, representative, if_match: None, who, rows: None })
     }
 
     fn delete(&self, id: Id) -> Result<AcknowledgedChange, RefusedChange> {

@@ -23,6 +23,7 @@ use crate::{ClockDecision, ClockProblem, ClockReset};
 use base::log::event;
 use base::threads;
 use certificate::{Id, Stamp};
+pub(super) use deciding::check_number;
 pub(super) use job::{AnswerSender, Job, Prepared};
 use job::{Reply, keep};
 use outcome::WriteOutcome;

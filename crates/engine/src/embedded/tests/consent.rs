@@ -66,7 +66,7 @@ fn new_versions_keep_the_consent_and_its_history_tells_who_and_when() {
     let both = Consent { representative: Openness::Closed, ..CLOSED };
     let write = |doctor, representative| {
         let who = Actor { role: Some("patient".into()), ..Actor::default() };
-        fixture.write(Write::Consent { id, doctor, representative, who, rows: None }).unwrap().consent
+        fixture.write(Write::Consent { id, doctor, representative, if_match: None, who, rows: None }).unwrap().consent
     };
     assert_eq!(write(None, Some(Openness::Closed)), both);
     assert_eq!(write(Some(Openness::Open), None), Consent { doctor: Openness::Open, ..both });
@@ -121,7 +121,7 @@ fn rights_are_judged_behind_404_and_410_and_before_the_rest() {
     let delete = |id, rows| fixture.write(Write::Delete { id, if_match: if_match(), who: Actor::default(), rows });
     let consent = |id, rows| {
         let (doctor, representative) = (Some(Openness::Closed), None);
-        fixture.write(Write::Consent { id, doctor, representative, who: Actor::default(), rows })
+        fixture.write(Write::Consent { id, doctor, representative, if_match: None, who: Actor::default(), rows })
     };
     let unknown = draft.next();
     assert_eq!(code(update(unknown, nobody())), Hcert::IdNotAssigned);

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic;
 
 use super::consent::ConsentChange;
 use super::outcome::{NewVersion, NewestVersion, NextVersionTime, WriteOutcome};
@@ -134,7 +133,7 @@ impl SteppedWriter {
         };
         if let Some(row) = &row
             && self.shared.unique_number
-            && let Err(refused) = self.check_number(pending, id, row)
+            && let Err(refused) = check_number(Some(id), row, |number| self.with_term(pending, number, None))
         {
             return Ok(Err(refused));
         }
@@ -274,12 +273,9 @@ impl SteppedWriter {
         term: &Term,
         rows: Option<&Filter>,
     ) -> Result<Vec<(Id, Version)>, RefusedChange> {
-        let percent = self.shared.built_percent.load(atomic::Ordering::Acquire).to_string();
-        let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
-        let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
         // More than the batch can have changed are asked for, so that two of the rest are seen when there are two.
         let max = u32::try_from(pending.newest.len() + 2).unwrap_or(u32::MAX);
-        let hits = view.with_term(term, rows, max).map_err(|error| Outcome::from(not_ready()).because(error.0))?;
+        let hits = self.shared.with_term(term, rows, max)?;
         let unchanged =
             hits.into_iter().filter(|hit| !pending.newest.contains_key(&hit.id)).map(|hit| (hit.id, hit.version));
         let counts = |id: Id, row: &Row| row.has(term) && rows.is_none_or(|rows| rows.matches(id, row));
@@ -287,18 +283,6 @@ impl SteppedWriter {
             newest.state != State::Deleted && newest.row.as_ref().is_some_and(|numbered| counts(**id, &numbered.row))
         });
         Ok(unchanged.chain(changed.map(|(id, newest)| (*id, newest.version))).collect())
-    }
-
-    /// Contract 3.9.
-    pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), RefusedChange> {
-        for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(TermForm::SystemCode)) {
-            if let Some((other, version)) =
-                self.with_term(pending, &number, None)?.into_iter().find(|(other, _)| *other != id)
-            {
-                return Err(RefusedChange::NumberInUse(other, version));
-            }
-        }
-        Ok(())
     }
 
     /// What a stored version answers with that is left as it is.
@@ -314,6 +298,20 @@ impl SteppedWriter {
             found.ok_or_else(|| StoreError::Damaged(format!("version {version} of {id} is missing")))??;
         Ok(AcknowledgedChange { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
     }
+}
+
+/// Contract 3.9: no other certificate may have the number of a row. `with_term` finds those that carry a term.
+pub(in crate::embedded) fn check_number(
+    id: Option<Id>,
+    row: &Row,
+    with_term: impl Fn(&Term) -> Result<Vec<(Id, Version)>, RefusedChange>,
+) -> Result<(), RefusedChange> {
+    for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(TermForm::SystemCode)) {
+        if let Some((other, version)) = with_term(&number)?.into_iter().find(|(other, _)| Some(*other) != id) {
+            return Err(RefusedChange::NumberInUse(other, version));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn classes_full() -> Issue {

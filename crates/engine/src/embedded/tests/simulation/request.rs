@@ -184,6 +184,7 @@ impl Request {
                 id: of(id),
                 doctor: Some(consent.doctor),
                 representative: Some(consent.representative),
+                if_match: None,
                 who: Actor::default(),
                 rows: None,
             },
