@@ -55,7 +55,7 @@ pub fn export_audit(
     })?;
     let written = if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
     // Whoever reads them shall not take what could not be read for what never was.
-    Ok(match log.damage() {
+    Ok(match log.damage().or_else(|| patients.damage().map(str::to_owned)) {
         None => (format!("{written} written"), true),
         Some(problem) => (format!("{written} written, and more there may have been: {problem}"), false),
     })

@@ -77,6 +77,20 @@ const DEEDS: &[(&str, &str, &str)] = &[
     ("audit.export", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),
 ];
 
+/// What was done by a request for a change that changed nothing.
+const DEEDS_WITHOUT_CHANGE: &[(&str, &str, &str)] = &[
+    (
+        "composition.delete",
+        "palus kustutada tervisetõendi, mis oli juba kustutatud",
+        "asked for a health certificate to be deleted that was deleted already",
+    ),
+    (
+        "consent.set",
+        "jättis muutmata, kelle eest tervisetõend on suletud",
+        "left unchanged to whom a health certificate is closed",
+    ),
+];
+
 /// One event, over several lines and with a blank one behind; `event` is an AuditEvent as JSON.
 ///
 /// # Errors
@@ -89,14 +103,17 @@ pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, Stri
     let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");
     let mut told = format!("{seconds}  {}\n", actor(&event, language));
     let action = text("/code/coding/0/code");
-    let deed = DEEDS.iter().find(|(code, ..)| *code == action).map(|(_, et, en)| language.of(et, en));
+    let is_refused = text("/outcome/code/code") == "error";
+    let is_without_change = !is_refused && detail(&event, "change").is_none();
+    let without_change = DEEDS_WITHOUT_CHANGE.iter().filter(|_| is_without_change);
+    let deed = without_change.chain(DEEDS).find(|(code, ..)| *code == action).map(|(_, et, en)| language.of(et, en));
     let deed =
         deed.map_or_else(|| format!("{} ({action})", language.of("hooldustoiming", "maintenance")), str::to_owned);
     let certificates = certificates(&event);
     let certificates = if certificates.is_empty() { String::new() } else { [": ", &certificates.join(", ")].concat() };
-    let refused = match text("/outcome/code/code") {
-        "error" => language.of(" – sellest keelduti, andmeid ei näidatud", " – refused, nothing was shown"),
-        _ => "",
+    let refused = match is_refused {
+        true => language.of(" – sellest keelduti, andmeid ei näidatud", " – refused, nothing was shown"),
+        false => "",
     };
     // Writing to memory does not fail; so below.
     let _ = writeln!(told, "{INDENT}{deed}{certificates}{refused}");
@@ -219,6 +236,26 @@ mod tests {
             words(&event(), WordsLanguage::En),
             "2026-11-23 14:31:05  personal code 47101010033, Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
              \x20                    reason: matter no. 123/2026; application clinic\n\n"
+        );
+    }
+
+    /// What was seen: a repeated delete was told as if a second person had deleted the certificate.
+    #[test]
+    fn a_request_that_changed_nothing_is_told_as_such() {
+        let mut event = event();
+        for (action, deed) in [
+            ("composition.delete", "was deleted already: 17\n"),
+            ("consent.set", "left unchanged to whom a health certificate is closed: 17\n"),
+        ] {
+            event["code"]["coding"][0]["code"] = json!(action);
+            assert!(words(&event, WordsLanguage::En).contains(deed), "{action}");
+        }
+        event["entity"][2]["detail"][0] = json!({"type": {"coding": [{"code": "change"}]}, "valueString": "7"});
+        assert!(words(&event, WordsLanguage::En).contains(" changed to whom a health certificate is closed: 17\n"));
+        event["entity"][2]["detail"][0] = json!(null);
+        event["outcome"]["code"]["code"] = json!("error");
+        assert!(
+            words(&event, WordsLanguage::En).contains(" changed to whom a health certificate is closed: 17 – refused")
         );
     }
 

@@ -71,15 +71,15 @@ impl Service {
             let page = log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of));
             let page = page.map_err(unreadable)?;
             let shown = patients.of_events(page.events.iter().map(|(_, event)| event));
-            Ok::<_, Outcome>((page, shown))
+            Ok::<_, Outcome>((page, shown, patients.damage().map(str::to_owned)))
         });
-        let (audit::EventPage { total, events }, shown) = worked.await??;
+        let (audit::EventPage { total, events }, shown, unread) = worked.await??;
         context.meet(|named| named.persons(&shown.patients, &shown.identifiers, usize::MAX));
         let names = &self.settings.names;
         let found = events
             .iter()
             .map(|(number, event)| (number.0.to_string(), Cow::Owned(audit::resource(*number, event, names))));
-        let damage = self.log()?.damage();
+        let damage = self.log()?.damage().or(unread);
         let damage = damage.map(|problem| Issue::new(Hcert::AuditIncomplete).with("problem", problem));
         let body = self.searchset(context, "AuditEvent", &request, total, found, Vec::from_iter(damage))?;
         within(body.len(), AUDIT_PAGE_BYTES_MAX)?;

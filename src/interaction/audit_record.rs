@@ -85,6 +85,10 @@ impl Service {
             }
             Ok(answer) => {
                 event.status = answer.status;
+                // What was there already was shown, and not made.
+                if event.action == AuditAction::CompositionCreate {
+                    event.action = AuditAction::CompositionRead;
+                }
                 match &answer.shown {
                     ShownVersions::Nothing => {}
                     ShownVersions::One(hit) => show(&mut event, vec![entity(*hit)]),

@@ -176,17 +176,7 @@ mod tests {
     #[test]
     fn a_store_that_lacks_changes_of_its_trail_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(engine::EngineOptions {
-            folder: folder.path().to_owned(),
-            cache_bytes: 8 << 20,
-            quick_repair: engine::QuickRepair::Auto,
-            purpose: None,
-            names: engine::FolderNames::default(),
-            unique_number: false,
-            metrics: base::metrics::Metrics::new(),
-            clock: engine::system_clock(),
-            elapsed: engine::elapsed_clock(),
-        });
+        let engine = Engine::open(engine::EngineOptions::in_folder(folder.path().to_owned()));
         let engine = engine.unwrap();
         let log = AuditTrail::open(audit::TrailOptions {
             folder: folder.path().to_owned(),

@@ -185,7 +185,6 @@ fn line(terminology: &Terminology, about: &ListHeader) -> ListLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{self, QuickRepair, elapsed_clock, system_clock};
 
     fn set(url: &str, import: &str) -> ListChange {
         let text = format!(
@@ -198,17 +197,7 @@ mod tests {
     #[test]
     fn lists_that_this_release_cannot_use_stop_a_start_and_can_be_removed_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
-        let options = engine::EngineOptions {
-            folder: folder.path().join("data"),
-            cache_bytes: 1 << 20,
-            quick_repair: QuickRepair::Off,
-            purpose: None,
-            names: engine::FolderNames::default(),
-            unique_number: false,
-            metrics: base::metrics::Metrics::new(),
-            clock: system_clock(),
-            elapsed: elapsed_clock(),
-        };
+        let options = engine::EngineOptions::in_folder(folder.path().join("data"));
         let engine = Arc::new(Engine::open(options).unwrap());
         let changes = vec![set("urn:a", "urn:gone"), set("urn:b", "urn:gone")];
         engine.append(changes).blocking_recv().unwrap().unwrap();

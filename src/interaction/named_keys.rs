@@ -312,11 +312,12 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
 pub struct CertificatePatients<'e> {
     engine: &'e Engine,
     known: HashMap<(Id, Version), Option<Arc<Vec<String>>>>,
+    damage: Option<String>,
 }
 
 impl<'e> CertificatePatients<'e> {
     pub fn new(engine: &'e Engine) -> CertificatePatients<'e> {
-        CertificatePatients { engine, known: HashMap::new() }
+        CertificatePatients { engine, known: HashMap::new(), damage: None }
     }
 
     /// Whom events concern that are shown: persons named by them, and those behind the certificates in them.
@@ -341,12 +342,22 @@ impl<'e> CertificatePatients<'e> {
         shown
     }
 
+    /// The first certificate of which it could not be read whose it is, in words: events that concern somebody may not have been found.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
     /// Whom a version is about: identifiers, and the id as the last.
     pub fn of(&mut self, id: Id, version: Version) -> Option<Arc<Vec<String>>> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();
         }
         let found = self.engine.read(id, Some(version), |entry| entry.patient());
+        if let Err(error) = &found
+            && self.damage.is_none()
+        {
+            self.damage = Some(format!("whose certificate {id} is cannot be read: {error}"));
+        }
         let found = found.ok().flatten().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
             self.known.clear();
@@ -368,6 +379,20 @@ mod tests {
     use super::*;
     use crate::interaction::Interaction;
     use certificate::search::parameter::OTHER_NAMES;
+    use engine::EngineOptions;
+
+    /// What was seen: an export of somebody's events left out those of a certificate whose record was damaged, and ended with 0.
+    #[test]
+    fn where_it_cannot_be_read_whose_a_certificate_is_that_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(EngineOptions::in_folder(folder.path().to_owned())).unwrap();
+        let mut patients = CertificatePatients::new(&engine);
+        assert_eq!((patients.of(Id::FIRST, Version::FIRST), patients.damage()), (None, None), "there is none");
+        engine.close();
+        let mut patients = CertificatePatients::new(&engine);
+        assert_eq!(patients.of(Id::FIRST, Version::FIRST), None);
+        assert!(patients.damage().is_some_and(|told| told.starts_with("whose certificate 1 is cannot be read: ")));
+    }
 
     /// What a parameter names, in short: p patient, i identifier, o institution, c certificate.
     fn told(interaction: &Interaction, name: &str, value: &str) -> Vec<String> {

@@ -320,21 +320,11 @@ mod tests {
     use crate::registry::Registry;
     use certificate::Names;
     use certificate::search::paging::Counts;
-    use engine::{self, Engine, QuickRepair, system_clock};
+    use engine::{Engine, system_clock};
 
     /// A service over an empty store, for which every search is a heavy one.
     fn service(folder: &std::path::Path) -> Service {
-        let options = engine::EngineOptions {
-            folder: folder.join("data"),
-            cache_bytes: 1 << 20,
-            quick_repair: QuickRepair::Off,
-            purpose: None,
-            names: engine::FolderNames::default(),
-            unique_number: false,
-            metrics: base::metrics::Metrics::new(),
-            clock: system_clock(),
-            elapsed: engine::elapsed_clock(),
-        };
+        let options = engine::EngineOptions::in_folder(folder.join("data"));
         let settings = ServiceSettings {
             names: Names::default(),
             issue_system: "s".to_owned(),

@@ -24,7 +24,7 @@ async fn change(server: &Server, kind: &str, names: &str) -> crate::response::Te
             server.put(&draft, Body::draft()).await.expect(200);
             let closed = json!({"name": "doctor", "valueString": "closed"});
             let body = json!({"resourceType": "Parameters", "parameter": [closed]});
-            server.post(&format!("{draft}/$set-consent"), body).header("If-Match", names).await
+            server.post(&format!("{draft}/$set-consent"), body.to_string()).header("If-Match", names).await
         }
         operation => {
             server.put(&draft, completed()).await.expect(200);

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::shared::EngineShared;
 use super::writer::Job;
-use crate::{Clock, FolderNames, FolderPurpose, QuickRepair};
+use crate::{Clock, FolderNames, FolderPurpose, QuickRepair, elapsed_clock, system_clock};
 use base::metrics::Metrics;
 
 /// How to open the engine.
@@ -32,6 +32,23 @@ pub struct EngineOptions {
     /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](crate::elapsed_clock), unless a test says
     /// otherwise.
     pub elapsed: Clock,
+}
+
+impl EngineOptions {
+    /// A small store in a folder, with the usual clocks and namespaces.
+    pub fn in_folder(folder: PathBuf) -> EngineOptions {
+        EngineOptions {
+            folder,
+            cache_bytes: 8 << 20,
+            quick_repair: QuickRepair::Auto,
+            names: FolderNames::default(),
+            purpose: None,
+            unique_number: false,
+            metrics: Metrics::new(),
+            clock: system_clock(),
+            elapsed: elapsed_clock(),
+        }
+    }
 }
 
 /// What a store is.
