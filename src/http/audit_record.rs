@@ -7,6 +7,7 @@ use hyper::http::request::Parts;
 
 use super::forwarded_headers::{CLIENT, ISSUE, USERID};
 use super::header::{self, IF_NONE_EXIST};
+use super::query::decode;
 use super::sender::DroppedHeaders;
 use crate::interaction::Instance;
 use crate::interaction::context::{
@@ -37,11 +38,26 @@ pub fn from(parts: &Parts, client: Option<IpAddr>, x_road_id: Option<&HeaderValu
 /// Notes the parameters of a request: those of its query, those of its form, and those of the condition of a create. A search's say whom it
 /// was about, also when nothing was found.
 pub fn note_parameters(event: &mut AuditEvent, parts: &Parts, form: Option<String>) {
-    let query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
+    let query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned).map(without_token);
+    let form = form.map(without_token);
     let is_create = event.action == AuditAction::CompositionCreate;
     let condition = is_create.then(|| header::joined(&parts.headers, &IF_NONE_EXIST).ok()).flatten();
     let condition = condition.filter(|condition| !condition.is_empty());
     event.query = [query, form, condition].into_iter().flatten().reduce(|before, more| before + "&" + &more);
+}
+
+/// A query without the access token that RFC 6750 would let it carry: the trail is read by others, for whom it would open what its owner may
+/// do.
+fn without_token(query: String) -> String {
+    let is_token = |part: &str| {
+        let name = part.split('=').next().unwrap_or_default();
+        name == "access_token" || name.contains('%') && decode(name, true).as_deref() == Some("access_token")
+    };
+    if !query.split('&').any(is_token) {
+        return query;
+    }
+    let kept = query.split('&').map(|part| if is_token(part) { "access_token=(left out)" } else { part });
+    kept.collect::<Vec<_>>().join("&")
 }
 
 /// Notes what a path names that leads nowhere.
@@ -84,4 +100,22 @@ pub fn keep(context: &mut RequestContext, from: &RequestSource) {
     more.x_road_issue.clone_from(&from.x_road_issue);
     more.x_road_userid.clone_from(&from.x_road_user);
     more.x_road_dropped.clone_from(&from.x_road_dropped);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was seen: whoever may read the trail found tokens in it that were still good.
+    #[test]
+    fn an_access_token_of_a_query_is_not_written_down() {
+        for (sent, kept) in [
+            ("status=final", "status=final"),
+            ("status=final&access_token=e.y.J", "status=final&access_token=(left out)"),
+            ("access%5Ftoken=%zz&a=access_token", "access_token=(left out)&a=access_token"),
+            ("my_access_token=1&", "my_access_token=1&"),
+        ] {
+            assert_eq!(without_token(sent.to_owned()), kept);
+        }
+    }
 }

@@ -42,12 +42,9 @@ impl Service {
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
             Return::Representation => {
-                let resource = self.representation(&written, shown)?;
                 // One that was there already is shown as a read shows it.
-                match self.employer_renderer(context, PermittedAction::Read, written.id)?.filter(|_| !written.changed) {
-                    Some(renderer) => renderer.of_change(&written, resource)?,
-                    None => resource,
-                }
+                let may = if written.changed { PermittedAction::Create } else { PermittedAction::Read };
+                self.shown_change(context, may, &written, shown)?
             }
             Return::OperationOutcome => {
                 update::stored_outcome(context, &written, warnings, resolved.warning, &self.settings)

@@ -353,10 +353,14 @@ impl<'e> CertificatePatients<'e> {
             return known.clone();
         }
         let found = self.engine.read(id, Some(version), |entry| entry.patient());
-        if let Err(error) = &found
-            && self.damage.is_none()
-        {
-            self.damage = Some(format!("whose certificate {id} is cannot be read: {error}"));
+        // What an event names was there: a store that was set back lacks it, or one whose pages are damaged.
+        let problem = match &found {
+            Err(error) => Some(error.to_string()),
+            Ok(None) if version == Version::FIRST => Some("the store does not have it".to_owned()),
+            Ok(_) => None,
+        };
+        if let Some(problem) = problem.filter(|_| self.damage.is_none()) {
+            self.damage = Some(format!("whose certificate {id} is cannot be read: {problem}"));
         }
         let found = found.ok().flatten().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
@@ -387,7 +391,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(EngineOptions::in_folder(folder.path().to_owned())).unwrap();
         let mut patients = CertificatePatients::new(&engine);
-        assert_eq!((patients.of(Id::FIRST, Version::FIRST), patients.damage()), (None, None), "there is none");
+        assert_eq!(patients.of(Id::FIRST, Version::FIRST.next()), None);
+        assert_eq!(patients.damage(), None, "its first version tells whose it is");
+        assert_eq!(patients.of(Id::FIRST, Version::FIRST), None);
+        assert_eq!(patients.damage(), Some("whose certificate 1 is cannot be read: the store does not have it"));
         engine.close();
         let mut patients = CertificatePatients::new(&engine);
         assert_eq!(patients.of(Id::FIRST, Version::FIRST), None);

@@ -11,6 +11,7 @@ use super::policy::Policy;
 use super::table::{InteractionKind, ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
+use crate::access::rights::PermittedAction;
 use crate::config::limits::{LARGE_ANSWERS, LARGE_ANSWERS_OF_ONE};
 use crate::registry::{Registry, RegistryRequest};
 use certificate::head::{self, HEAD_BYTES_MAX};
@@ -319,6 +320,21 @@ impl Service {
             None => None,
         };
         found.ok_or_else(|| Outcome::not_found("Composition", instance))
+    }
+
+    /// As [`representation`](Self::representation), in the view of a permission.
+    pub(super) fn shown_change(
+        &self,
+        context: &RequestContext,
+        may: PermittedAction,
+        written: &AcknowledgedChange,
+        tail: Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Outcome> {
+        let resource = self.representation(written, tail)?;
+        match self.employer_renderer(context, may, written.id)? {
+            Some(renderer) => renderer.of_change(written, resource),
+            None => Ok(resource),
+        }
     }
 
     /// The version that a write made, for `return=representation`: out of the bytes that were written, else out of the store, where the

@@ -61,7 +61,7 @@ impl Service {
             if let Some(written) = self.write(context, write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),
-                    Return::Representation => self.representation(&written, shown)?,
+                    Return::Representation => self.shown_change(context, PermittedAction::Update, &written, shown)?,
                     Return::OperationOutcome => {
                         stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
                     }

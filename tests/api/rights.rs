@@ -647,6 +647,13 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
     assert!(hides(&server.suspend(&certificate).header("Authorization", &clerk).await.expect(200)));
     let driver = server.post("Composition", Body::draft()).header("Authorization", &clerk);
     driver.await.refused(403, &["HCERT-179"]);
+    let other = numbered().number("N-2");
+    let made = server.post("Composition", other.clone()).header("Authorization", &clerk);
+    let made = made.header("Prefer", "return=representation").await.expect(201);
+    assert!(hides(&made), "{made}");
+    let draft = server.create(Body::example("occupational-draft")).await;
+    let completed = server.put(&draft, other.number("N-3")).header("Authorization", &clerk);
+    assert!(hides(&completed.header("Prefer", "return=representation").await.expect(200)));
     let draft = server.create(Body::example("occupational-draft")).await;
     let turned = server.put(&draft, Body::draft()).header("Authorization", &clerk);
     turned.await.refused(403, &["HCERT-179"]);
