@@ -272,7 +272,7 @@ fn of_table(
 fn definition(kind: DefinitionKind, names: &Names) -> Json<'static> {
     let mut resource = Object::default();
     resource.set("type", text(kind.name()));
-    resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
+    resource.set("documentation", text("Read only: what this service defines and the code lists that it has."));
     resource.set("interaction", interactions("{definition}", ""));
     resource.set("searchParam", list(definition_search::PARAMETERS.iter().map(search_parameter)));
     if let Some(operations) = operations(kind.name(), names) {
