@@ -231,7 +231,8 @@ impl StoreCheck<'_> {
             return Err("its body says another type or id".to_owned());
         }
         if row.class.state != record.state {
-            return Err(format!("its record says {:?}, its row {:?}", record.state, row.class.state));
+            let (of_record, of_row) = (record.state.word(), row.class.state.word());
+            return Err(format!("its record says {of_record}, its row {of_row}"));
         }
         let Ok(again) = extract(composition, row.last_updated, self.names) else {
             return Err("its body gives no row".to_owned());
