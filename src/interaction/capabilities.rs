@@ -225,7 +225,7 @@ fn security(tokens: &TokenPolicy) -> Json<'static> {
         }
         false => {
             "Developer mode, for this machine alone: without a token everything is permitted; with one (Authorization: Bearer, from POST \
-             /auth/v2/token) what its role permits. Every access is written down."
+             /auth/v2/token) what its role permits. Every access is recorded."
         }
     };
     let mut security = Object::default();
