@@ -188,7 +188,7 @@ fn what_cannot_be_done_is_refused_in_clear_words_before_anything_is_begun() {
         (&["--compare", "missing.json"], 2, "--compare missing.json: No such file"),
         (&["--set", "quick_repair=on"], 2, "KEY=VALUE"),
         (&["--set", "storage.quick_repair=maybe"], 2, "QUICK_REPAIR"),
-        (&["--set", "storage.quickrepair=on"], 2, "unknown field"),
+        (&["--set", "storage.quickrepair=on"], 2, "there is no setting"),
         (&["--against", "https://127.0.0.1/fhir", "--count", "1k"], 2, "only http"),
         (&["--against", "127.0.0.1", "--count", "1k"], 2, "must begin with http://"),
         (&["--against", "http://127.0.0.1:9/fhir"], 2, "one number of certificates"),

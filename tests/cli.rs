@@ -428,7 +428,7 @@ fn an_unknown_setting_is_shown_with_its_line_and_a_caret() {
             .says("hcert.toml")
             .says("line 3")
             .says("listenn = …\n  | ^^^^^^^")
-            .says("unknown field `listenn`");
+            .says("there is no setting `listenn`");
     }
     assert!(!place.path("hcert-data").exists(), "nothing was begun");
 }
@@ -453,7 +453,7 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     wrong.expect(2).says("environment variable HCERT__SEARCH__COUNT_MAX").says("many");
     let mut command = place.command(&["import", "-"]);
     let unknown = Ran::from(command.env("HCERT__SEARCH__COUNTS", "1").output().unwrap());
-    unknown.expect(2).says("environment variable HCERT__SEARCH__COUNTS").says("unknown field `counts`");
+    unknown.expect(2).says("environment variable HCERT__SEARCH__COUNTS").says("there is no setting `counts`");
 }
 
 #[test]

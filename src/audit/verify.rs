@@ -14,6 +14,7 @@ use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::StoreTimeline;
 use super::trail::{TrailFile, TrailFiles};
 use super::{AuditAction, AuditEvent, ChainHead, Number, encoding};
+use base::number::counted;
 use base::regular_file;
 use certificate::Seq;
 use engine::EntryHash;
@@ -432,7 +433,9 @@ impl TrailVerifyReport {
         }
         self.remarks.iter().for_each(|remark| line(format_args!("note:  {remark}")));
         let (first, last) = (self.first.0, self.head.number.0);
-        line(format_args!("{} events, numbers {first} to {last}, in {} files", self.events, self.files));
+        let events = counted(self.events, "event", "events");
+        let files = counted(self.files as u64, "file", "files");
+        line(format_args!("{events}, numbers {first} to {last}, in {files}"));
         line(format_args!("head {}", self.head));
         out
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, AuditedEntity, EventFilter, EventOrder};
 use crate::interaction::{CertificatePatients, names_of_person};
+use base::number::counted;
 use certificate::{Id, Names};
 use engine::Engine;
 use fhir::date_time;
@@ -53,7 +54,7 @@ pub fn export_audit(
         count += 1;
         each(&line)
     })?;
-    let written = if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
+    let written = counted(count, "event", "events");
     // Whoever reads them shall not take what could not be read for what never was.
     Ok(match log.damage().or_else(|| patients.damage().map(str::to_owned)) {
         None => (format!("{written} written"), true),

@@ -2,6 +2,7 @@
 
 use super::BulkProgress;
 use crate::audit::{AuditAction, AuditEvent, AuditTrail};
+use base::number::counted;
 use certificate::Seq;
 use engine::system_clock;
 
@@ -46,7 +47,7 @@ pub fn write_token_down(
 pub fn note(done: &Result<BulkProgress, String>) -> String {
     match done {
         Ok(BulkProgress { lines, stored, identical, bad, .. }) => {
-            format!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken")
+            format!("{}: {stored} stored, {identical} there already, {bad} not taken", counted(*lines, "line", "lines"))
         }
         Err(_) => "ended early".to_owned(),
     }

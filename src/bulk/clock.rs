@@ -27,6 +27,6 @@ pub fn clock(engine: &Engine, trail: &AuditTrail, decision: Option<ClockDecision
 fn note(engine: &Engine) -> String {
     let state = engine.clock();
     let newest = state.newest.map_or("none".to_owned(), date_time::instant);
-    let problem = state.problem.map_or("the clock was believed".to_owned(), |problem| problem.to_string());
+    let problem = state.problem.map_or("the clock was trusted".to_owned(), |problem| problem.to_string());
     format!("behind change {}; newest time stamp {newest}; {problem}", engine.seq())
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::{BulkEvent, BulkProgress, entry};
+use base::number::counted;
 use certificate::Seq;
 use engine::{DAMAGED, Engine, StoreError};
 
@@ -55,6 +56,10 @@ pub fn export(
     out.flush().map_err(|error| format!("writing failed: {error}"))?;
     match progress.bad {
         0 => Ok(progress),
-        bad => Err(format!("{DAMAGED}: {bad} versions cannot be read and are left out")),
+        bad => {
+            let versions =
+                counted(bad, "version cannot be read and is left out", "versions cannot be read and are left out");
+            Err(format!("{DAMAGED}: {versions}"))
+        }
     }
 }

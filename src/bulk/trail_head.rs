@@ -3,6 +3,7 @@
 use super::import::refused_words;
 use super::write_down;
 use crate::audit::{AuditAction, AuditEvent, AuditTrail, ChainHead, SET_BACK};
+use base::number::counted;
 use certificate::Seq;
 use engine::{AuditHead, Engine, IdsLeftOut};
 
@@ -45,7 +46,8 @@ pub fn accept_lost(engine: &Engine, trail: &AuditTrail, now: i64) -> Result<(), 
     let done = engine.append(IdsLeftOut(known.0 - stored.0)).blocking_recv();
     done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
     let mut event = AuditEvent::new(AuditAction::Restore, now);
-    event.note = Some(format!("the trail knows {known} changes, the store has {stored}: {SET_BACK}"));
+    let changes = counted(known.0, "change", "changes");
+    event.note = Some(format!("the trail knows {changes}, the store has {stored}: {SET_BACK}"));
     event.change = Some(stored);
     trail.append(&event).map(drop).map_err(|failing| failing.to_string())
 }

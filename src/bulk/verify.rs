@@ -2,6 +2,7 @@
 
 use super::heads::{KnownHead, problems_of};
 use crate::audit::{self, ChainHead};
+use base::number::counted;
 use certificate::{Names, Seq};
 use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyProgress, VerifyReport};
 
@@ -31,12 +32,10 @@ pub fn beside_store(engine: &Engine, trail: &audit::TrailVerifyReport) -> Result
     };
     match owed {
         // A trail without any event beside a store with changes was taken away.
-        Ok(owed) if owed <= LOST_MAX && trail.events > 0 => Ok(Some(format!(
-            "{missing} changes of the store have no event yet; the next start of the server writes them"
-        ))),
-        Ok(_) => {
-            Err(format!("{missing} changes of the store have no event, more than a crash can take: the trail was cut"))
+        Ok(owed) if owed <= LOST_MAX && trail.events > 0 => {
+            Ok(Some(format!("{} no event yet; the next start of the server writes them", changes_have(missing))))
         }
+        Ok(_) => Err(format!("{} no event, more than a crash can take: the trail was cut", changes_have(missing))),
         Err(error) => Ok(Some(format!("the trail was not compared with the store: {error}"))),
     }
 }
@@ -46,8 +45,12 @@ pub fn missing_trail(engine: &Engine) -> Option<String> {
     match (engine.audit_head().ok().flatten(), engine.seq()) {
         (Some(head), _) => Some(format!("the audit trail is missing; the store knows that it reached {head}")),
         (None, Seq(0)) => None,
-        (None, changes) => Some(format!("the audit trail is missing; {changes} changes of the store have no event")),
+        (None, changes) => Some(format!("the audit trail is missing; {} no event", changes_have(changes.0))),
     }
+}
+
+fn changes_have(number: u64) -> String {
+    counted(number, "change of the store has", "changes of the store have")
 }
 
 /// Changes behind one that have an event of their own, counted a little further than a crash can take them. What an import makes has

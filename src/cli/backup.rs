@@ -7,13 +7,14 @@ use serde_json::json;
 
 use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
-use super::{Common, Failure, counted, disk_space, note, open, say};
+use super::{Common, Failure, disk_space, note, open, say};
 use crate::backup::{
     self, Archive, ArchiveKeys, ArchiveProgress, ArchiveTarget, Base, Digest, Sealing, TakeOptions, Unfinished,
     WrittenArchive,
 };
 use crate::config::{Config, is_within};
 use crate::socket::CommandRequest;
+use base::number::counted;
 use engine::system_clock;
 
 /// Write everything the service keeps into an archive

@@ -11,7 +11,7 @@ use crate::socket::{CommandConnection, CommandRequest};
 use engine::{ClockDecision, ClockState};
 use fhir::date_time;
 
-/// Show whether the system clock is believed, or decide about it
+/// Show whether the system clock is trusted, or decide about it
 ///
 /// Changes are refused while the clock is more than a minute behind the newest time stamp, or has jumped forward by more than ten
 /// minutes since the server started. Without a running server only the first can be seen.
@@ -31,7 +31,7 @@ pub(super) struct ClockArguments {
 enum Decide {
     /// Take changes from now on: the clock is right
     ///
-    /// While the clock is behind the newest time stamp, all changes get that time stamp. A jump forward is believed.
+    /// While the clock is behind the newest time stamp, all changes get that time stamp. A jump forward is trusted.
     Accept(Common),
     /// Let time begin again at the system clock
     ///

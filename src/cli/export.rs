@@ -9,12 +9,13 @@ use clap::Args;
 
 use super::output::{OpenOutput, OutputArguments};
 use super::progress::ProgressBarLine;
-use super::{Common, Failure, counted, note, open, salvage};
+use super::{Common, Failure, note, open, salvage};
 use crate::audit::AuditAction;
 use crate::bulk::entry::{self, ImportLine};
 use crate::bulk::{self, BulkEvent, BulkProgress};
 use crate::config::Config;
 use crate::socket::{self, CommandRequest};
+use base::number::counted;
 use base::owner;
 use certificate::{Id, Seq, Version};
 use engine::Engine;

@@ -14,6 +14,7 @@ use crate::audit::{self, AuditAction};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions};
 use crate::config::Config;
 use crate::socket::{self, CommandRequest};
+use base::number::counted;
 use engine::system_clock;
 
 /// Read certificates from NDJSON and store them with their whole history
@@ -43,9 +44,17 @@ impl ImportArguments {
             import(&file, stop_at_bad, &config).map_err(|problem| {
                 Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_import(&file)))
             })?;
-        note(format_args!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken"));
-        if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
+        let read = counted(lines, "line", "lines");
+        note(format_args!("{read}: {stored} stored, {identical} there already, {bad} not taken"));
+        all_taken(bad, lines)
     }
+}
+
+/// # Errors
+/// Some lines were not taken.
+pub(super) fn all_taken(bad: u64, lines: u64) -> Result<(), Failure> {
+    let of_lines = counted(lines, "line was", "lines were");
+    if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {of_lines} not taken"))) }
 }
 
 fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<BulkProgress, String> {

@@ -23,11 +23,6 @@ pub(super) fn written(done: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// A number with what it counts: `1 change`, `2 changes`.
-pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
 /// Writes a line for the person at the terminal to standard error. A write that fails is ignored: a message is no result.
 pub(super) fn note(line: impl fmt::Display) {
     log::say_on_stderr(line);

@@ -44,7 +44,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use common::{Common, settings};
 pub use failure::{Failure, leave};
-use messages::{counted, note, say, written};
+use messages::{note, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
 
@@ -202,12 +202,6 @@ mod tests {
         for (failure, code) in [(Failure::Failed as fn(String) -> _, 1), (Failure::Usage, 2), (Failure::Wrong, 3)] {
             assert_eq!(exit_code(|| Err(failure("why".to_owned()))), code);
         }
-    }
-
-    #[test]
-    fn numbers_agree_with_what_they_count() {
-        let told = [0, 1, 2].map(|number| counted(number, "change", "changes"));
-        assert_eq!(told, ["0 changes", "1 change", "2 changes"]);
     }
 
     #[test]

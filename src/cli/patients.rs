@@ -15,6 +15,7 @@ use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, BulkProgress, ImportOptions, ListedPatient};
 use crate::config::Config;
 use crate::socket::{self, CommandRequest};
+use base::number::counted;
 use engine::{Engine, system_clock};
 
 /// Import or list the patients of the embedded registry
@@ -89,7 +90,7 @@ impl PatientsImportArguments {
             lines += done.lines;
             bad += done.bad;
         }
-        if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
+        super::import::all_taken(bad, lines)
     }
 }
 
@@ -99,7 +100,8 @@ fn summary(of_file: &str, done: BulkProgress) {
         true => format!(", the first {BAD_PATIENTS_TOLD_MAX} told above"),
         false => String::new(),
     };
-    note(format_args!("{of_file}{lines} lines: {stored} stored, {identical} there already, {bad} not taken{told}"));
+    let lines = counted(lines, "line", "lines");
+    note(format_args!("{of_file}{lines}: {stored} stored, {identical} there already, {bad} not taken{told}"));
 }
 
 fn import(

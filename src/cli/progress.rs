@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::log::on_one_line;
 use super::note;
 use crate::bulk::BulkEvent;
+use base::number::counted;
 
 /// Shows events on standard error.
 pub(super) struct ProgressBarLine {
@@ -43,8 +44,8 @@ impl ProgressBarLine {
                 }
                 let seconds = self.bar.elapsed().max(Duration::from_millis(1)).as_secs_f64();
                 self.bar.set_message(format!(
-                    "{} lines, {:.0} a second",
-                    progress.lines,
+                    "{}, {:.0} a second",
+                    counted(progress.lines, "line", "lines"),
                     progress.lines as f64 / seconds
                 ));
             }

@@ -9,6 +9,7 @@ use super::{Common, Failure, disk_space, note, open};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::socket::{self, CommandProgress, CommandRequest};
+use base::number::counted;
 use certificate::Seq;
 
 /// Build the search index again from the store
@@ -45,7 +46,7 @@ impl Reindex {
         let certificates = reindex(&config).map_err(|problem| {
             Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_index(&config)))
         })?;
-        note(format_args!("the index was built again: {certificates} certificates"));
+        note(format_args!("the index was built again: {}", counted(certificates, "certificate", "certificates")));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, counted, disk_space, note, open, say};
+use super::{Common, Failure, disk_space, note, open, say};
 use crate::audit::AuditAction;
 use crate::backup::{
     self, Archive, ArchiveKeys, ArchiveProgress, CheckedArchives, ContinuedFolder, JudgedChain, RestoreOptions,
@@ -15,6 +15,7 @@ use crate::backup::{
 use crate::bulk;
 use crate::config::{Config, exposure};
 use crate::interaction::changes;
+use base::number::counted;
 use engine::{RestoredStore, system_clock};
 use fhir::date_time;
 

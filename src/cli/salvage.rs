@@ -8,6 +8,7 @@ use super::output::{OpenOutput, OutputArguments, OutputTarget, suffixed};
 use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
+use base::number::counted;
 use base::regular_file;
 use engine::{STORE_FILE, Salvage, Salvaged};
 
@@ -108,39 +109,46 @@ impl Write for OnFirstWrite {
 /// `incomplete`: where what is left lies; none where nothing is.
 fn in_words(found: &Salvaged, out: &Path, incomplete: Option<&PathBuf>, report: &Path) -> String {
     let mut words = format!(
-        "{} versions were read; {} certificates are complete: {}\n",
-        found.versions,
-        found.certificates,
+        "{}; {}: {}\n",
+        counted(found.versions, "version was read", "versions were read"),
+        counted(found.certificates, "certificate is complete", "certificates are complete"),
         out.display()
     );
     if !found.incomplete.is_empty() {
         let lost: u64 = found.incomplete.values().flatten().map(|(first, last)| u64::from(last - first) + 1).sum();
         let left = incomplete.map_or("nothing".to_owned(), |file| file.display().to_string());
         words += &format!(
-            "{} certificates have lost {lost} versions; what is left of them: {left}\n",
-            found.incomplete.len()
+            "{} {}; what is left: {left}\n",
+            counted(found.incomplete.len() as u64, "certificate has lost", "certificates have lost"),
+            counted(lost, "version", "versions")
         );
     }
-    for (versions, problem) in [
+    for (versions, one, many) in [
         (
             &found.unconfirmed,
+            "version is confirmed by no change: its number may be wrong; it is among what is left",
             "versions are confirmed by no change: their numbers may be wrong; they are among what is left",
         ),
-        (&found.ambiguous, "versions are there with several contents, none of them confirmed: they are left out"),
+        (
+            &found.ambiguous,
+            "version is there with several contents, none of them confirmed: it is left out",
+            "versions are there with several contents, none of them confirmed: they are left out",
+        ),
     ] {
         if !versions.is_empty() {
-            words += &format!("{} {problem}\n", versions.len());
+            words += &format!("{}\n", counted(versions.len() as u64, one, many));
         }
     }
     let unknown: u64 = found.changes_unknown.iter().map(|(first, last)| last - first + 1).sum();
     if unknown > 0 {
-        words += &format!("nothing is known of {unknown} changes\n");
+        words += &format!("nothing is known of {}\n", counted(unknown, "change", "changes"));
     }
     if !found.knows_all {
         words += "the log of changes cannot be read to its end: the newest versions may be lost without being named\n";
     }
     if !found.closed.is_empty() {
-        words += &format!("{} certificates have a closed consent, which an import does not set\n", found.closed.len());
+        let closed = counted(found.closed.len() as u64, "certificate has", "certificates have");
+        words += &format!("{closed} a closed consent, which an import does not set\n");
     }
     words + &format!("what is lost: {}\n", report.display())
 }

@@ -10,11 +10,12 @@ use super::{Common, Failure, open, say};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::socket::CommandRequest;
+use certificate::Status;
 use engine::Stats;
 
 /// Show what the data folder holds: certificates, tables, files
 ///
-/// Certificates by state and kind, bytes by table of the store and by file, what one version takes, and the numbers of the formats.
+/// Certificates by status and kind, bytes by table of the store and by file, what one version takes, and the numbers of the formats.
 #[derive(Args, Debug)]
 pub(super) struct StatsOf {
     /// Tell it as JSON
@@ -51,11 +52,16 @@ fn stats(config: &Config) -> Result<Stats, String> {
     told.map_err(|error| format!("the server's answer is not understood: {error}"))?
 }
 
+/// A status as FHIR has it, with the Estonian name of its state: `final (Lõpetatud)`.
+fn in_estonian_too(code: &str) -> String {
+    Status::parse(code).map_or_else(|| code.to_owned(), |status| format!("{code} ({})", status.state().name()))
+}
+
 fn in_words(stats: &Stats) -> String {
     let mut out = String::new();
     let mut line = |what: &str, number: u64| {
         // Writing to memory does not fail.
-        let _ = writeln!(out, "{what:34} {number:>16}");
+        let _ = writeln!(out, "{what:38} {number:>16}");
     };
     line("change", stats.change);
     let heads: String = stats.heads.iter().map(|head| format!("head of {head}\n")).collect();
@@ -67,7 +73,8 @@ fn in_words(stats: &Stats) -> String {
     let mut group = |kind: &str, numbers: &BTreeMap<String, u64>| {
         numbers.iter().for_each(|(name, number)| line(&format!("  {kind} {name}"), *number));
     };
-    group("state", &stats.by_state);
+    let named = |(code, number): (&String, &u64)| (in_estonian_too(code), *number);
+    group("status", &stats.by_status.iter().map(named).collect());
     group("profile", &stats.by_profile);
     group("category", &stats.by_category);
     line("index: segments", stats.index.segments);

@@ -67,7 +67,8 @@ impl Document {
         let mut root = match DeTable::parse(&text) {
             Ok(root) => root,
             Err(error) => {
-                read.problems.push(self.shown(error.span(), error.message()));
+                let problem = format!("this is not valid TOML: {}", error.message());
+                read.problems.push(self.shown(error.span(), &problem));
                 return read;
             }
         };
@@ -188,28 +189,62 @@ const EXPECTED: &[(&str, &str)] = &[
     ("usize", "a whole number from 0"),
     ("u64", "a whole number from 0"),
     ("u32", "a whole number from 0"),
+    ("u16", "a whole number from 0"),
+    ("u8", "a whole number from 0"),
     ("i64", "a whole number"),
+    ("i32", "a whole number"),
     ("f64", "a number"),
     ("a boolean", "true or false"),
     ("a string", "a text"),
     ("path string", "a text"),
     ("a sequence", "a list"),
+    ("a map", "a section"),
 ];
 
-/// A message of the library without words of Rust, and with a suggestion where a name is misspelt.
+/// The words of the library for what a value is, and ours. Each begins what was found.
+const FOUND: &[(&str, &str)] = &[
+    ("string ", "text "),
+    ("integer ", "number "),
+    ("floating point ", "number "),
+    ("boolean ", ""),
+    ("sequence", "a list"),
+    // A date is one too.
+    ("map", "a section or a date"),
+];
+
+/// A message of the library in plain words: what was there and what is allowed, with a suggestion where a name is misspelt.
 pub(super) fn plain(message: &str) -> String {
     let message = message.trim_end();
-    let Some((before, expected)) = message.split_once("expected ") else { return message.to_owned() };
-    let named: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-    let misspelt = before.split('`').nth(1).and_then(|name| suggestion(name, named.iter().copied()));
-    if let Some(meant) = misspelt {
-        return format!("{before}did you mean `{meant}`? There are {expected}")
-            .replace("There are one of", "There are");
+    if let Some(name) = message.strip_prefix("missing field ") {
+        return format!("the setting {name} is missing");
+    }
+    // A list or a number in the place of one of several words.
+    if message == "wanted string or table" || message.starts_with("wanted exactly 1 element") {
+        return "found a value of another kind, expected a text".to_owned();
+    }
+    let Some((before, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    if let Some(name) = before.strip_prefix("unknown field ") {
+        return unknown(&format!("there is no setting {name}"), name, "There are", expected);
+    }
+    if let Some(name) = before.strip_prefix("unknown variant ") {
+        return unknown(&format!("{name} is not allowed here"), name, "Allowed are", expected);
     }
     let ours = EXPECTED.iter().find(|(theirs, _)| *theirs == expected).map(|(_, ours)| *ours);
-    match expected.strip_prefix("struct ").is_some() {
-        true => format!("{before}expected a section"),
-        false => format!("{before}expected {}", ours.unwrap_or(expected)),
+    let expected = if expected.starts_with("struct ") { "a section" } else { ours.unwrap_or(expected) };
+    let found = before.strip_prefix("invalid type: ").or_else(|| before.strip_prefix("invalid value: "));
+    let Some(found) = found else { return format!("{before}, expected {expected}") };
+    let found = found.strip_suffix(" as i128").unwrap_or(found);
+    let ours = FOUND.iter().find_map(|(theirs, ours)| Some(format!("{ours}{}", found.strip_prefix(theirs)?)));
+    format!("found {}, expected {expected}", ours.unwrap_or_else(|| found.to_owned()))
+}
+
+/// `name` and the names in `expected` stand in backticks.
+fn unknown(problem: &str, name: &str, known: &str, expected: &str) -> String {
+    let names = expected.split('`').skip(1).step_by(2);
+    let all = expected.strip_prefix("one of ").unwrap_or(expected);
+    match suggestion(name.trim_matches('`'), names) {
+        Some(meant) => format!("{problem}; did you mean `{meant}`? {known} {all}"),
+        None => format!("{problem}. {known} {all}"),
     }
 }
 
@@ -230,13 +265,13 @@ mod tests {
         assert_eq!(config, Config::default());
         let told = problems.join("\n");
         for expected in [
-            "hcert.toml, line 2: invalid type: string \"many\", expected a whole number from 0\n  |\n2 | workers = \"many\"\n  |           ^^^^^^\n",
-            "hcert.toml, line 3: unknown field `listenn`, did you mean `listen`?",
+            "hcert.toml, line 2: found text \"many\", expected a whole number from 0\n  |\n2 | workers = \"many\"\n  |           ^^^^^^\n",
+            "hcert.toml, line 3: there is no setting `listenn`; did you mean `listen`?",
             "3 | listenn = …\n  | ^^^^^^^\n",
-            "line 5: invalid value: integer `-1`, expected a whole number from 0",
+            "line 5: found number `-1`, expected a whole number from 0",
             "line 7: ",
-            "line 9: invalid type: boolean `true`, expected a whole number from 0",
-            "line 11: unknown variant `õige`",
+            "line 9: found `true`, expected a whole number from 0",
+            "line 11: `õige` is not allowed here. Allowed are `",
             "11 | level = \"õige\"\n   |         ^^^^^^",
         ] {
             assert!(told.contains(expected), "{expected:?} in {told}");

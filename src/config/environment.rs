@@ -70,7 +70,7 @@ fn meant(name: &str, text: &str) -> Option<String> {
     let section = sections("", &table).into_iter().find(|section| {
         let key = path.strip_prefix(&section.replace("__", "_")).and_then(|rest| rest.strip_prefix('_'));
         let told = key.map(|key| with(&Config::default(), &format!("{section}__{key}"), text));
-        told.is_some_and(|told| told.err().is_none_or(|problem| !problem.starts_with("unknown field")))
+        told.is_some_and(|told| told.err().is_none_or(|problem| !problem.starts_with("there is no setting")))
     })?;
     let key = &path[section.replace("__", "_").len() + 1..];
     let right = format!("{PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());

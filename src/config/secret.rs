@@ -68,11 +68,11 @@ fn unescaped(line: &str) -> String {
     out
 }
 
-/// A problem of the library without the value that it quotes, as in `invalid type: string "x", expected a list`.
+/// A problem without the value that it quotes, as in `found text "x", expected a list`.
 pub(super) fn without_value(problem: &str) -> Cow<'_, str> {
-    match (problem.split_once(": "), problem.rsplit_once(", expected ")) {
-        (Some((what, _)), Some((_, expected))) if what.starts_with("invalid") => {
-            Cow::Owned(format!("{what}, expected {expected}"))
+    match problem.rsplit_once(", expected ") {
+        Some((found, expected)) if found.starts_with("found ") || found.starts_with("invalid ") => {
+            Cow::Owned(format!("found a value of another kind, expected {expected}"))
         }
         _ => Cow::Borrowed(problem),
     }

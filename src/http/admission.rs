@@ -97,8 +97,8 @@ impl Admission {
         self.clients.begin(key).map_err(|throttled| {
             count(&self.load.requests_throttled);
             let problem = match throttled {
-                Throttled::AtOnce(max) => format!("{max} at once are allowed"),
-                Throttled::PerSecond(max) => format!("{max} a second are allowed"),
+                Throttled::AtOnce(max) => format!("the limit of concurrent requests is {max}"),
+                Throttled::PerSecond(max) => format!("the limit of requests per second is {max}"),
             };
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
         })
@@ -116,7 +116,7 @@ impl Admission {
     pub(super) fn reserve(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
         self.clients.reserve(counted.client, bytes).ok_or_else(|| {
             count(&self.load.requests_throttled);
-            let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
+            let problem = format!("the limit of unread answers is {ANSWERS_BYTES_PER_ADDRESS_MAX} bytes");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
         })
     }

@@ -131,7 +131,7 @@ impl BodyAllocator<'_> {
         self.try_reserve(received, size, bytes).map_err(|full| {
             count(if full == Hcert::BodiesFull { &self.load.requests_refused } else { &self.load.requests_throttled });
             let issue = Issue::new(full);
-            let problem = "no more memory is allowed for the bodies of one client";
+            let problem = "the memory for request bodies of one client is full";
             if full == Hcert::TooManyRequests { issue.with("problem", problem) } else { issue }
         })
     }
@@ -204,7 +204,7 @@ where
 }
 
 fn broken(error: impl ToString) -> Outcome {
-    Outcome::from(Issue::new(Hcert::HttpMalformed).with("problem", "the body broke off")).because(error)
+    Outcome::from(Issue::new(Hcert::HttpMalformed).with("problem", "the body ended too early")).because(error)
 }
 
 /// Reads the rest of a refused body and throws it away, for a while. Without this, closing the connection under a client that

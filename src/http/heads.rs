@@ -104,7 +104,7 @@ impl Drop for HeadReservation {
 }
 
 fn too_many_of_address() -> Issue {
-    let problem = format!("{HEADS_BYTES_PER_ADDRESS_MAX} bytes of request heads are allowed");
+    let problem = format!("the limit of request headers is {HEADS_BYTES_PER_ADDRESS_MAX} bytes");
     Issue::new(Hcert::TooManyRequests).with("problem", problem)
 }
 

@@ -242,7 +242,8 @@ impl<R: Interactions> HttpServer<R> {
             NoSlot::Full => Issue::new(Hcert::ConnectionsFull),
             NoSlot::TooManyOfAddress => {
                 let max = self.settings.connections_per_address_max;
-                Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
+                Issue::new(Hcert::TooManyRequests)
+                    .with("problem", format!("the limit of concurrent connections is {max}"))
             }
         };
         self.refuse(issue, &wanted, proxy::logged(&self.settings, &request.into_parts().0, peer))
@@ -262,7 +263,7 @@ impl<R: Interactions> HttpServer<R> {
     /// Answers what hyper reads no request of.
     fn refuse_unparsed(&self, reason: UnparsedReason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
-            UnparsedReason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            UnparsedReason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is not HTTP"),
             UnparsedReason::Body => message::too_long(self.settings.body_bytes_max),
             UnparsedReason::Target => message::target_too_long(),
             UnparsedReason::Headers => message::headers_too_long(),

@@ -267,7 +267,7 @@ impl<R: Interactions> HttpServer<R> {
             NoMemory::OfAll => Hcert::AnswersFull.into(),
             NoMemory::OfConnection => {
                 count(&self.load.requests_throttled);
-                let problem = "the connection holds too many bytes of answers not read yet";
+                let problem = "the connection has too many bytes of unread answers";
                 Issue::new(Hcert::TooManyRequests).with("problem", problem).into()
             }
         }

@@ -225,7 +225,7 @@ fn security(tokens: &TokenPolicy) -> Json<'static> {
         }
         false => {
             "Developer mode, for this machine alone: without a token everything is permitted; with one (Authorization: Bearer, from POST \
-             /auth/v2/token) what its role permits. Every access is written down."
+             /auth/v2/token) what its role permits. Every access is recorded."
         }
     };
     let mut security = Object::default();
@@ -272,7 +272,7 @@ fn of_table(
 fn definition(kind: DefinitionKind, names: &Names) -> Json<'static> {
     let mut resource = Object::default();
     resource.set("type", text(kind.name()));
-    resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
+    resource.set("documentation", text("Read only: what this service defines and the code lists that it has."));
     resource.set("interaction", interactions("{definition}", ""));
     resource.set("searchParam", list(definition_search::PARAMETERS.iter().map(search_parameter)));
     if let Some(operations) = operations(kind.name(), names) {

@@ -6,6 +6,7 @@ use super::audit_record::name_subject;
 use crate::audit::{
     self, AuditAction, AuditEvent, AuditTrail, AuthenticationMethod, EventBatch, EventSource, FollowPosition, NamedKeys,
 };
+use base::number::counted;
 use certificate::{Id, Seq, Version};
 use engine::{self, ClockEvent, CommittedChange, DAMAGED, Engine, StoreHealth};
 
@@ -26,7 +27,7 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         let mut event = AuditEvent::new(AuditAction::AuditRepaired, now);
         let is_long = stored.0 > FOLLOWED_AT_FIRST_MAX;
         let rest = if is_long { "it begins behind them" } else { "their events are written now" };
-        event.note = Some(format!("the trail knows none of the {stored} changes of the store: {rest}"));
+        event.note = Some(format!("the trail knows no change of the store, which has {stored}: {rest}"));
         event.change = is_long.then_some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
     }
@@ -75,7 +76,10 @@ impl EventSource for StoreEvents<'_> {
         let mut imported = changes.iter().filter(|change| change.action == engine::ChangeAction::Import);
         if let Some(last) = imported.next_back().filter(|_| self.tells_imports) {
             let mut event = AuditEvent::of_command(AuditAction::BulkImport, last.at, "hcert import");
-            event.note = Some(format!("{} versions of an import that told no end", imported.count() + 1));
+            event.note = Some(format!(
+                "{} of an import that told no end",
+                counted(imported.count() as u64 + 1, "version", "versions")
+            ));
             (event.change, event.entry) = (Some(last.seq), Some(last.hash));
             events.push(event);
         }

@@ -90,7 +90,7 @@ fn supplied_set(terminology: &Terminology, resource: Json<'static>) -> Result<Va
     })?;
     let sizes = [
         ("includes, excludes and imports", set.parts_count(), EXPANSION_PARTS_MAX),
-        ("codes to look at", terminology.size_of(&set), EXPANSION_CANDIDATES_MAX),
+        ("codes to check", terminology.size_of(&set), EXPANSION_CANDIDATES_MAX),
     ];
     match sizes.into_iter().find(|(_, count, max)| count > max) {
         Some((what, count, max)) => {

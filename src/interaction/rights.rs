@@ -38,7 +38,9 @@ impl RequestContext {
     /// 403 for one that would lie outside of the caller's rights.
     pub(super) fn check_sent(&self, may: PermittedAction, row: &Row) -> Result<(), Outcome> {
         match &self.grants {
-            Some(grants) if !grants.rights.may_lead_to(may, &grants.own, row) => Err(outside("Composition")),
+            Some(grants) if !grants.rights.may_lead_to(may, &grants.own, row) => {
+                Err(outside("the certificate as it was sent"))
+            }
             _ => Ok(()),
         }
     }

@@ -307,7 +307,7 @@ struct IdentifiedPatients {
 
 /// The value itself is not repeated, since it may name a person.
 fn outside_of(parameter: &'static str) -> Outcome {
-    outside(format!("a value of {parameter}"))
+    outside(format!("this value of {parameter}"))
 }
 
 #[cfg(test)]

@@ -176,7 +176,10 @@ impl<'c> CodeVerdict<'c> {
             (_, false, Language::English) => format!("{code} is called '{}'", display.unwrap_or_default()),
             (_, false, Language::Estonian) => format!("{code} nimetus on '{}'", display.unwrap_or_default()),
             (Membership::Unknown, true, Language::English) => {
-                format!("{system} {code} is not among the codes at hand, but {} is known only in part", about.url)
+                format!(
+                    "{system} {code} is not among the codes of {} that this server has; it does not have all of them",
+                    about.url
+                )
             }
             (Membership::Unknown, true, Language::Estonian) => {
                 format!(

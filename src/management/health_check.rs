@@ -33,7 +33,7 @@ impl ManagementService {
         let mut told = timeout(time, check).await.unwrap_or_else(|_| {
             let words = format!("the health check timed out after {} ms", time.as_millis());
             let mut told = PartReports::default();
-            told.add(HealthPart::new("look", HealthStatus::Down, words).holding_up(true));
+            told.add(HealthPart::new("health_check", HealthStatus::Down, words).holding_up(true));
             told
         });
         told.add(self.liveness().part());
@@ -45,7 +45,7 @@ impl ManagementService {
             }
             ServicePhase::Closing => {
                 told.add(
-                    HealthPart::new("storage", HealthStatus::Down, "The data folder is being let go.").holding_up(true),
+                    HealthPart::new("storage", HealthStatus::Down, "The data folder is being closed.").holding_up(true),
                 );
             }
             ServicePhase::Serving | ServicePhase::Draining => {}
@@ -64,7 +64,7 @@ fn check_parts(watched: &[Box<dyn WatchedPart>]) -> PartReports {
         // The panic hook tells where; the other parts are well nevertheless.
         if catch_unwind(AssertUnwindSafe(|| part.check(&mut told))).is_err() {
             told.add(
-                HealthPart::new("look", HealthStatus::Down, "Looking at a part of the service failed.")
+                HealthPart::new("health_check", HealthStatus::Down, "The health check of a part failed.")
                     .holding_up(true),
             );
         }

@@ -107,7 +107,7 @@ impl HealthReport {
             ServicePhase::Serving => None,
             ServicePhase::Opening => Some("the data folder is being opened"),
             ServicePhase::Draining => Some("the service is stopping"),
-            ServicePhase::Closing => Some("the data folder is being let go"),
+            ServicePhase::Closing => Some("the data folder is being closed"),
         };
         let parts = self.told.parts.iter().filter(|part| part.holds_up);
         phase.map(str::to_owned).into_iter().chain(parts.map(|part| format!("{}: {}", part.name, part.words))).collect()

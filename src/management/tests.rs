@@ -157,7 +157,7 @@ async fn a_part_that_hangs_or_panics_is_told_and_holds_up_nobody() {
     management.enter(ServicePhase::Serving);
     for _ in 0..3 {
         let report = management.report_within(Duration::from_millis(1)).await;
-        assert_eq!((report.status(), report.told.parts[0].name), (HealthStatus::Down, "look"));
+        assert_eq!((report.status(), report.told.parts[0].name), (HealthStatus::Down, "health_check"));
         assert!(!report.reasons().is_empty());
     }
     drop(release);

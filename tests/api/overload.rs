@@ -148,7 +148,7 @@ async fn a_client_that_is_too_fast_is_throttled_and_written_down() {
     assert_eq!(statuses.len(), 10, "{text}");
     assert_eq!(statuses[..2], ["404", "404"], "two seconds' worth may come at once");
     assert!(statuses[2..].contains(&"429"), "{statuses:?}");
-    assert!(text.contains("HCERT-200") && text.contains("1 a second are allowed"), "{text}");
+    assert!(text.contains("HCERT-200") && text.contains("the limit of requests per second is 1"), "{text}");
     let events = server.server.events();
     assert_eq!(events.iter().filter(|event| event.status == 429).count(), text.matches(" 429 ").count());
 }

@@ -93,7 +93,7 @@ fn a_running_server_refuses_changes_until_time_begins_again() {
         assert!(events.contains(action), "{action} is not in the trail: {events}");
     }
     let verified = run(&place, &["verify"]);
-    assert!(verified.contains("note: 1 versions have a time that is ahead of the clock"), "{verified}");
+    assert!(verified.contains("note: 1 version has a time that is ahead of the clock"), "{verified}");
     let state: serde_json::Value = serde_json::from_str(&run(&place, &["clock", "--json"])).unwrap();
     assert_eq!((&state["problem"], &state["reset"]["change"]), (&serde_json::Value::Null, &1.into()), "{state}");
 }

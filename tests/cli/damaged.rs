@@ -25,8 +25,8 @@ fn a_check_makes_nothing_worse_and_a_backup_holds_what_it_says() {
         let export = || {
             let exported = place.run(&[&["export"], &DATA[..]].concat());
             // What cannot be read is counted; the rest is there.
-            if let Some((said, _)) = exported.said.split_once(" versions cannot be read") {
-                let bad: usize = said.rsplit(' ').next().unwrap().parse().unwrap();
+            if let Some((said, _)) = exported.said.split_once(" cannot be read and ") {
+                let bad: usize = said.rsplit(' ').nth(1).unwrap().parse().unwrap();
                 assert_eq!(lines(&exported.out).len() + bad, lines(&whole).len(), "{}", exported.said);
             }
             (exported.code, exported.out)

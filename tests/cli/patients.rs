@@ -176,7 +176,7 @@ fn several_files_are_each_told_by_name() {
     fs::write(place.path("a.ndjson"), patient(1, "")).unwrap();
     fs::write(place.path("b.ndjson"), format!("{}\nx\n", patient(2, ""))).unwrap();
     let ran = place.run(&["patients", "import", "a.ndjson", "b.ndjson", "--data", "data"]);
-    ran.expect(1).says("a.ndjson: 1 lines: 1 stored").says("b.ndjson: 2 lines: 1 stored").says("hcert: 1 of 3 lines");
+    ran.expect(1).says("a.ndjson: 1 line: 1 stored").says("b.ndjson: 2 lines: 1 stored").says("hcert: 1 of 3 lines");
     place.run(&["patients", "import", "a.ndjson", "none", "--data", "data"]).expect(1).says("none: No such file");
     place.run(&["patients", "import", "--data", "data"]).expect(2).says("<FILE>");
     assert_eq!(ids(&place, &[]), ["1", "2"]);

@@ -282,7 +282,7 @@ fn a_start_with_few_open_files_says_so_and_takes_fewer_connections() {
     let server = Process::start_with(&place.path("data"), |command| limit(command, reserved + 50));
     assert_eq!(server.client().get("/Composition?_count=0").status, 200);
     assert!(
-        server.log().contains("connections.fewer") && server.log().contains("\"hcert.connections_max\":50"),
+        server.log().contains("connections.limited") && server.log().contains("\"hcert.connections_max\":50"),
         "the log says how many fit: {}",
         server.log()
     );

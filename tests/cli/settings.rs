@@ -25,10 +25,10 @@ fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
         (&format!("{remote}token_file = \"gone\"\n"), 5, "registry.remote.token_file: there is no such file"),
         (&format!("{remote}token = \"a b\"\n"), 5, "registry.remote.token: a bearer token has letters"),
         ("[server]\n# comment\nworkers = 100\n", 3, "server.workers = 100 is out of range: 1 to 64 threads"),
-        ("[server]\nworkers = \"x\"\n", 2, "invalid type: string \"x\", expected a whole number from 0"),
+        ("[server]\nworkers = \"x\"\n", 2, "found text \"x\", expected a whole number from 0"),
         ("[server]\nworkers = 1\nworkers = 2\n", 3, "duplicate key"),
         ("[access]\nmode = \"jwt\"\n", 2, "access.mode is no setting any more: `hcert dev` is for trying out"),
-        ("[servr]\n", 1, "unknown field `servr`, did you mean `server`?"),
+        ("[servr]\n", 1, "there is no setting `servr`; did you mean `server`?"),
     ] {
         fs::write(place.path("hcert.toml"), settings).unwrap();
         let ran = place.run(&SERVE);
@@ -70,10 +70,10 @@ fn every_problem_is_said_at_once() {
     ran.expect(2);
     for words in [
         "line 2: server.workers = 100",
-        "line 3: unknown field `listenn`",
-        "line 4: invalid type: string \"many\", expected a whole number from 0",
+        "line 3: there is no setting `listenn`",
+        "line 4: found text \"many\", expected a whole number from 0",
         "line 6: tls.certificate and tls.key are needed together",
-        "environment variable HCERT__SEARCH__COUNT_MAX: invalid type: string \"many\"",
+        "environment variable HCERT__SEARCH__COUNT_MAX: found text \"many\"",
         "environment variable HCERT__SEARCH__COUNT_DEFAULT: search.count_default = 0 is out of range",
     ] {
         assert_eq!(ran.said.matches(words).count(), 1, "{words:?} in {}", ran.said);

@@ -105,7 +105,7 @@ fn files_that_cannot_be_used_change_nothing() {
         ("supplement", &code_system("urn:s", "supplement", &["a"]), "content is supplement"),
         ("element", &good.replace("status", "statuss"), "has no element statuss"),
         ("filter", filtered, "has a filter"),
-        ("import", import, "imports urn:none, which is not at hand"),
+        ("import", import, "imports urn:none, which this server does not have"),
         ("again", &good, "it stands twice"),
     ] {
         fs::write(place.path(name), text).unwrap();
@@ -119,6 +119,9 @@ fn files_that_cannot_be_used_change_nothing() {
     place.run(&["terminology", "load", "--data", "data"]).expect(2);
     let server = Process::start(&place.path("data"));
     place.run(&["terminology", "load", "good.json", "filter", "--data", "data"]).expect(1).says("has a filter");
-    place.run(&["terminology", "load", "good.json", "import", "--data", "data"]).expect(1).says("not at hand");
+    place
+        .run(&["terminology", "load", "good.json", "import", "--data", "data"])
+        .expect(1)
+        .says("which this server does not have");
     assert_eq!(has(&server, "9"), (true, false));
 }

@@ -198,7 +198,7 @@ fn a_running_server_that_gets_no_more_threads_finds_goes_on_and_stops_in_order()
     assert_eq!(found(), Some(1));
     allow(1, user, server.id());
     create();
-    eventually("the index waits", || server.log().contains("index.no-room"));
+    eventually("the index waits", || server.log().contains("index.write-failed"));
     create();
     create();
     assert_eq!(found(), Some(4), "{}", server.log());
@@ -214,7 +214,7 @@ fn a_running_server_that_gets_no_more_threads_finds_goes_on_and_stops_in_order()
     assert_eq!(server.ends_by_itself().code(), Some(0), "{}", server.log());
     let log = server.log();
     assert!(log.contains("index.recovered"), "{log}");
-    for wrong in ["panic", "internal error", "index.given-up"] {
+    for wrong in ["panic", "internal error", "index.discarded"] {
         assert!(!log.contains(wrong), "{wrong}: {log}");
     }
     run_as(user, &place, &["verify", "--data", "data"], 100).expect(0);

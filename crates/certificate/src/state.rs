@@ -27,35 +27,44 @@ impl State {
 
     /// `Composition.status` of a certificate in this state. A deleted one has no resource to show; its drafts said `preliminary`.
     pub fn status(self) -> Status {
-        match self {
-            State::Draft | State::Deleted => Status::Preliminary,
-            State::Completed => Status::Final,
-            State::Suspended => Status::Cancelled,
-            State::Revoked => Status::EnteredInError,
-        }
+        self.names().status
     }
 
     /// The state's own name, for messages in Estonian. Source: specification, section 3.
     pub fn name(self) -> &'static str {
-        match self {
-            State::Draft => "Mustand",
-            State::Completed => "Lõpetatud",
-            State::Suspended => "Peatatud",
-            State::Revoked => "Tühistatud",
-            State::Deleted => "Kustutatud",
-        }
+        self.names().estonian
     }
 
     /// The state in words, for messages in English.
     pub fn word(self) -> &'static str {
-        match self {
-            State::Draft => "a draft (Mustand)",
-            State::Completed => "completed (Lõpetatud)",
-            State::Suspended => "suspended (Peatatud)",
-            State::Revoked => "revoked (Tühistatud)",
-            State::Deleted => "deleted (Kustutatud)",
-        }
+        self.names().english
     }
+
+    fn names(self) -> &'static StateNames {
+        &NAMES[self as usize - 1]
+    }
+}
+
+/// What a state is called everywhere: in FHIR, in Estonian, and in English messages.
+struct StateNames {
+    state: State,
+    status: Status,
+    estonian: &'static str,
+    english: &'static str,
+}
+
+/// Source: specification, section 3; Contract 3.1. The rows have the order of [`State::ALL`].
+#[rustfmt::skip]
+static NAMES: [StateNames; 5] = [
+    names(State::Draft,     Status::Preliminary,    "Mustand",    "a draft (Mustand)"),
+    names(State::Completed, Status::Final,          "Lõpetatud",  "completed (Lõpetatud)"),
+    names(State::Suspended, Status::Cancelled,      "Peatatud",   "suspended (Peatatud)"),
+    names(State::Revoked,   Status::EnteredInError, "Tühistatud", "revoked (Tühistatud)"),
+    names(State::Deleted,   Status::Preliminary,    "Kustutatud", "deleted (Kustutatud)"),
+];
+
+const fn names(state: State, status: Status, estonian: &'static str, english: &'static str) -> StateNames {
+    StateNames { state, status, estonian, english }
 }
 
 /// The values of `Composition.status` that a certificate can have.
@@ -92,11 +101,22 @@ impl Status {
 
     /// The state a stored certificate of this status is in.
     pub fn state(self) -> State {
-        match self {
-            Status::Preliminary => State::Draft,
-            Status::Final => State::Completed,
-            Status::Cancelled => State::Suspended,
-            Status::EnteredInError => State::Revoked,
+        // The first row of a status: a draft, and not a deleted one.
+        let row = NAMES.iter().find(|names| names.status == self);
+        row.expect("the table has a row for each status").state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_names_has_each_state_in_its_order() {
+        assert_eq!(NAMES.each_ref().map(|names| names.state), State::ALL);
+        for status in Status::ALL {
+            assert_eq!(status.state().status(), status);
         }
+        assert_eq!(Status::Preliminary.state(), State::Draft);
     }
 }

@@ -171,7 +171,8 @@ impl Terminology {
     pub fn supplied(&self, resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
         let mut set = ValueSet::supplied(resource)?;
         let missing = set.imports().filter(|url| self.value_set(url).is_none());
-        let missing: Vec<String> = missing.map(|url| format!("it imports {url}, which is not at hand")).collect();
+        let missing: Vec<String> =
+            missing.map(|url| format!("it imports {url}, which this server does not have")).collect();
         if !missing.is_empty() {
             return Err(missing);
         }

@@ -105,7 +105,7 @@ fn employer_wrong(certificate: &CheckedComposition) -> Vec<Issue> {
     let wrong = certificate.sections(section::EMPLOYER).filter_map(|(at, section)| {
         let text = plain_text_of(section)?;
         let problem = match is_registry_code(&text) {
-            false => "it is not a registry code of eight digits".to_owned(),
+            false => "it is not a valid registry code".to_owned(),
             true => format!("the employment names {}", certificate.other_employer(section, &text)?),
         };
         let issue = Issue::new(Hcert::EmployerWrong).with("value", text).with("problem", problem);
@@ -155,13 +155,13 @@ const AUTHOR_PARTS: [AuthorPart; 2] = [
         element: "practitioner",
         start: "Practitioner/",
         is_code: |code| PersonalCode::parse(code).is_ok(),
-        expected: "Practitioner/ and a valid personal code",
+        expected: "Practitioner/ followed by a valid personal code",
     },
     AuthorPart {
         element: "organization",
         start: "Organization/",
         is_code: is_registry_code,
-        expected: "Organization/ and a valid registry code",
+        expected: "Organization/ followed by a valid registry code",
     },
 ];
 

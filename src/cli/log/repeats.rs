@@ -20,6 +20,7 @@ use tracing_subscriber::layer::Context;
 use crate::cli::limits::{LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
 use base::log::ANSWERS;
 use base::log::events::REPEATED;
+use base::number::counted;
 
 /// Call sites and codes whose lines are counted apart. Codes of other systems may be any; what is more is counted together.
 const LOG_REPEAT_KEYS_MAX: usize = 1_000;
@@ -150,6 +151,7 @@ impl Summary {
     fn tell(self) {
         let Summary { of: RepeatSummary { level, message, code }, count, seconds } = self;
         let code = code.as_deref();
+        let times = counted(count, "time", "times");
         // The level of a line is part of its call site.
         macro_rules! line {
             ($level:expr) => {
@@ -157,7 +159,7 @@ impl Summary {
                     name: REPEATED.action,
                     $level,
                     { code, count },
-                    "{message} … repeated {count} times in {seconds} s"
+                    "{message} … repeated {times} in {seconds} s"
                 )
             };
         }

@@ -42,16 +42,16 @@ pub(crate) fn part(status: &backup::ScheduleStatus, every_minutes: u64, now: i64
             Some(problem) => {
                 HealthPart::new("backup", HealthStatus::Degraded, format!("No backup could be taken yet. {problem}"))
             }
-            None => HealthPart::new("backup", HealthStatus::Ok, "The first backup is on its way."),
+            None => HealthPart::new("backup", HealthStatus::Ok, "No backup has been taken yet."),
         };
     };
     let age_ms = age_ms(last, now);
     let part = match &status.last_problem {
         Some(problem) => {
-            HealthPart::new("backup", HealthStatus::Degraded, format!("The last try of a backup failed. {problem}"))
+            HealthPart::new("backup", HealthStatus::Degraded, format!("The last backup failed. {problem}"))
         }
         None if age_ms > every_minutes.saturating_mul(2 * 60_000) => {
-            HealthPart::new("backup", HealthStatus::Degraded, "The last backup is older than two of them lie apart.")
+            HealthPart::new("backup", HealthStatus::Degraded, "The last backup is older than two backup intervals.")
         }
         None => HealthPart::new("backup", HealthStatus::Ok, "Backups are taken."),
     };

@@ -13,7 +13,7 @@ impl WatchedPart for ClockPart {
         let state = self.0.clock();
         told.add(part(&state));
         let readings = &mut told.readings;
-        let help = "How far the system clock has jumped forward and is not believed";
+        let help = "How far the system clock has jumped forward and is not trusted";
         readings.gauge("hcert_clock_ahead_seconds", help, ahead_ms(&state) as f64 / 1000.0);
         let help = "How far the system clock is behind the newest time stamp";
         readings.gauge("hcert_clock_behind_seconds", help, behind_ms(&state) as f64 / 1000.0);
@@ -43,7 +43,7 @@ pub(crate) fn part(state: &ClockState) -> HealthPart {
             let words = "The clock is behind the newest time stamp, and an operator has accepted that: all changes get that time stamp.";
             HealthPart::new("clock", HealthStatus::Degraded, words)
         }
-        None => HealthPart::new("clock", HealthStatus::Ok, "The clock is believed."),
+        None => HealthPart::new("clock", HealthStatus::Ok, "The clock is trusted."),
     };
     let ms = |value: i64| u64::try_from(value).unwrap_or(0);
     part.with("at_ms", ms(state.at))

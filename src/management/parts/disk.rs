@@ -25,7 +25,11 @@ impl WatchedPart for DiskPart {
 
 pub(crate) fn part(disk: Option<engine::DiskSpace>, free_bytes_min: u64) -> HealthPart {
     let Some(engine::DiskSpace { free_bytes, total_bytes }) = disk else {
-        return HealthPart::new("disk", HealthStatus::Degraded, "The system does not say how much room the disk has.");
+        return HealthPart::new(
+            "disk",
+            HealthStatus::Degraded,
+            "The system does not report the free space of the disk.",
+        );
     };
     let (status, words) = match free_bytes < free_bytes_min {
         true => (HealthStatus::Degraded, "The disk is nearly full."),

@@ -26,7 +26,7 @@ fn lag(health: &TrailHealth) -> u64 {
 
 pub(crate) fn part(health: &TrailHealth) -> HealthPart {
     let (status, words) = match &health.state {
-        TrailState::Good => (HealthStatus::Ok, "Every access is written down.".to_owned()),
+        TrailState::Good => (HealthStatus::Ok, "Every access is recorded.".to_owned()),
         TrailState::Degraded(problem) => (HealthStatus::Degraded, format!("Accesses are written down, but {problem}")),
         TrailState::Failing(problem) => {
             (HealthStatus::Down, format!("Nothing can be written down, so nothing is shown. {problem}"))

@@ -215,7 +215,7 @@ fn a_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason() {
         ),
         (include(r#"{"system":"urn:y","filter":[{"property":"p","op":"=","value":"v"}]}"#), "include[0] has a filter"),
         (include(r#"{"version":"1"}"#), "neither a system nor a value set"),
-        (include(r#"{"valueSet":["urn:y"]}"#), "imports urn:y, which is not at hand"),
+        (include(r#"{"valueSet":["urn:y"]}"#), "imports urn:y, which this server does not have"),
         (include(r#"{"valueSet":["urn:x"]}"#), "circle"),
         (include(r#"{"valueSet":["urn:x"],"concept":[{"code":"a"}]}"#), "without their system"),
         (include(r#"{"system":"urn:y","concept":[{"code":"a"},{"code":"a"}]}"#), "stands twice"),

@@ -174,9 +174,9 @@ pub(super) fn resolve(
     let problem = |url: &String| {
         let missing = value_sets[url].imports().find(|import| !value_sets.contains_key(*import));
         let why = match missing {
-            Some(missing) => format!("it imports {missing}, which is not at hand"),
+            Some(missing) => format!("it imports {missing}, which this server does not have"),
             None => format!(
-                "its imports lead in a circle, further than {TERMINOLOGY_IMPORTS_MAX} value sets, or to one that is not at hand"
+                "its imports lead in a circle, further than {TERMINOLOGY_IMPORTS_MAX} value sets, or to a missing one"
             ),
         };
         format!("ValueSet {url}: {why}")

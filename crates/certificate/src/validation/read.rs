@@ -100,7 +100,7 @@ impl ProfileReader<'_> {
         let error =
             |problem: &str| ProfileError { profile: url.into(), element: String::new(), problem: problem.into() };
         let definition = self.definitions.iter().find(|definition| definition.text("url") == Some(url));
-        let definition = definition.ok_or_else(|| error("it is not at hand"))?;
+        let definition = definition.ok_or_else(|| error("it is missing"))?;
         if self.open.iter().any(|open| open == url) {
             return Err(error("it stands on itself"));
         }
@@ -281,7 +281,7 @@ impl ProfileReader<'_> {
         let resource_type = of_ours.and_then(|definition| definition.text("type"));
         match resource_type {
             Some(resource_type) => Ok(TargetType::Profile(url.to_owned(), resource_type.to_owned())),
-            None => Err(here.error(format!("the target {url} is not at hand"))),
+            None => Err(here.error(format!("the target {url} is missing"))),
         }
     }
 

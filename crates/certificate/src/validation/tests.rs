@@ -84,7 +84,7 @@ fn what_cannot_be_checked_stops_the_start_and_says_where() {
         (r#"{"id":"Observation.subject","type":[{"code":"Reference","aggregation":["bundled"]}]}"#, "type.aggregation"),
         (
             r#"{"id":"Observation.subject","type":[{"code":"Reference","targetProfile":["http://a.ee/q"]}]}"#,
-            "the target http://a.ee/q is not at hand",
+            "the target http://a.ee/q is missing",
         ),
         (
             r#"{"id":"Observation","constraint":[{"key":"k","severity":"error","human":"h","expression":"now() > issued"}]}"#,
@@ -111,7 +111,7 @@ fn a_profile_must_stand_on_one_that_is_there_and_loosen_nothing() {
     let problem = |definitions: &[Json<'static>]| Validator::of(definitions).err().map(|error| error.problem);
     let nothing = r#"{"id":"Observation.note","min":1,"max":"2"}"#;
     assert_eq!(problem(&[of(r5, nothing)]), None);
-    assert_eq!(problem(&[of("http://a.ee/other", nothing)]).as_deref(), Some("it is not at hand"));
+    assert_eq!(problem(&[of("http://a.ee/other", nothing)]).as_deref(), Some("it is missing"));
     assert_eq!(problem(&[of("http://a.ee/q", nothing)]).as_deref(), Some("it stands on itself"));
     let derived = |element: &str| {
         let Json::Object(mut object) = of("http://a.ee/q", element) else { unreachable!("an object was written") };

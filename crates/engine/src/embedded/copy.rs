@@ -14,6 +14,7 @@ use super::store::{ChangeKind, ChangeRow, StoreError, StoreMark, StoreReader};
 use super::store::{list, row};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::{EntryLog, FolderPosition, PieceForm, StoreChain, StoredList};
+use base::number::counted;
 use certificate::search::row::Row;
 use certificate::{Id, Seq, State, Version, head};
 use fhir::json::{self, Json};
@@ -200,7 +201,8 @@ impl CopyOrder {
         }
         let running = self.running[at].map(|running| running + u64::from(row.is_counted()));
         if running.is_some_and(|running| running != row.running) {
-            return Err(StoreError::Damaged(format!("number {seq} of {name} counts {} versions", row.running)));
+            let versions = counted(row.running, "version", "versions");
+            return Err(StoreError::Damaged(format!("number {seq} of {name} counts {versions}")));
         }
         match row.what {
             ChangeKind::Version(number) => {

@@ -28,8 +28,8 @@ pub struct Stats {
     pub consents: u64,
     /// Current certificates; deleted ones are not counted.
     pub certificates: u64,
-    /// Current certificates by the name of their state, such as `Draft`.
-    pub by_state: BTreeMap<String, u64>,
+    /// Current certificates by the FHIR code of their status, such as `preliminary`.
+    pub by_status: BTreeMap<String, u64>,
     /// Current certificates by the name of their profile.
     pub by_profile: BTreeMap<String, u64>,
     /// By the code of the first category; those without one stand under `-`.
@@ -125,7 +125,7 @@ impl Engine {
             if number > 0 {
                 let category = class.category.first().and_then(|coding| coding.code.as_deref()).unwrap_or("-");
                 stats.certificates += number;
-                *stats.by_state.entry(format!("{:?}", class.state)).or_default() += number;
+                *stats.by_status.entry(class.state.status().code().to_owned()).or_default() += number;
                 *stats.by_profile.entry(class.profile.name().to_owned()).or_default() += number;
                 *stats.by_category.entry(category.to_owned()).or_default() += number;
             }

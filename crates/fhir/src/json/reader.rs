@@ -37,15 +37,59 @@ pub(super) fn read(text: &str, depth_max: usize) -> Result<ReadJson<'_>, Outcome
         Err(UnreadableJson::TooDeep) => {
             Err(Issue::new(Hcert::JsonTooDeep).with("max", JSON_DEPTH_MAX.to_string()).into())
         }
-        Err(UnreadableJson::NoJson) => Err(Issue::new(Hcert::JsonSyntax).with("problem", why_no_json(text)).into()),
+        Err(UnreadableJson::NoJson) => Err(match serde_json::from_str::<IgnoredAny>(text) {
+            Err(error) => not_json(problem_of(&error), error.line(), error.column()),
+            // serde_json does not check surrogate pairs in escapes. The reader stopped where that string begins.
+            Ok(_) => {
+                let read = reader.lexer.read();
+                let line_start = read.rfind('\n').map_or(0, |at| at + 1);
+                not_json(LONE_SURROGATE.to_owned(), read.matches('\n').count() + 1, read.len() - line_start)
+            }
+        }
+        .into()),
     }
 }
 
-/// Why a text is not JSON, with line and column, in serde_json's words. serde_json does not check surrogate pairs in
-/// escapes.
-fn why_no_json(text: &str) -> String {
-    let lone = || "half of a pair of surrogates in an escape".to_owned();
-    serde_json::from_str::<IgnoredAny>(text).err().map_or_else(lone, |error| error.to_string())
+const LONE_SURROGATE: &str = "a string has only one half of a surrogate pair";
+
+/// What serde_json says of a text that is not JSON, and our words for it. Those that are not here stay as they are.
+const SYNTAX_PROBLEMS: &[(&str, &str)] = &[
+    ("EOF while parsing a list", "it ends inside an array"),
+    ("EOF while parsing an object", "it ends inside an object"),
+    ("EOF while parsing a string", "it ends inside a string"),
+    ("EOF while parsing a value", "it ends where a value is expected"),
+    ("expected `:`", "':' is expected here"),
+    ("expected `,` or `]`", "',' or ']' is expected here"),
+    ("expected `,` or `}`", "',' or '}' is expected here"),
+    ("expected ident", "true, false or null is expected here"),
+    ("expected value", "a value is expected here"),
+    ("invalid escape", "a string has an invalid escape sequence"),
+    ("unexpected end of hex escape", "a string has an invalid escape sequence"),
+    ("invalid unicode code point", "a string has an invalid escape sequence"),
+    ("lone leading surrogate in hex escape", LONE_SURROGATE),
+    ("invalid number", "a number is not written as JSON requires"),
+    ("number out of range", "a number is not written as JSON requires"),
+    (
+        "control character (\\u0000-\\u001F) found while parsing a string",
+        "a string has a control character that is not escaped",
+    ),
+    ("key must be a string", "the name of a member in double quotes is expected here"),
+    ("trailing comma", "a comma stands before the closing bracket"),
+    ("trailing characters", "there is text after the end of the JSON"),
+];
+
+/// The problem without its line and column.
+fn problem_of(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    let theirs = told.split(" at line ").next().unwrap_or_default();
+    let known = SYNTAX_PROBLEMS.iter().find(|(known, _)| *known == theirs);
+    known.map_or(theirs, |(_, ours)| *ours).to_owned()
+}
+
+/// Line and column count from 1, as serde_json does it.
+fn not_json(problem: String, line: usize, column: usize) -> Issue {
+    let issue = Issue::new(Hcert::JsonSyntax).with("problem", problem);
+    issue.with("line", line.to_string()).with("column", column.to_string())
 }
 
 /// Problems with their whole FHIRPath, which begins with the type of resource where it is known.
@@ -360,6 +404,8 @@ mod tests {
         }
         let lone = read(r#"{"a":"\ud800"}"#, DEPTH).map(drop).unwrap_err();
         assert_eq!(lone.leading(), Hcert::JsonSyntax);
+        let text = lone.issues()[0].text(crate::outcome::Language::English);
+        assert_eq!(text, format!("The body is not valid JSON: {LONE_SURROGATE} (line 1, column 6)"));
     }
 
     /// Texts that spell the same characters in the ways JSON has.

@@ -7,10 +7,28 @@ use std::borrow::Cow;
 const WORDS: &[(&str, &str)] = &[
     ("null", "null"),
     ("none", "puudub"),
+    ("the certificate as it was sent", "tervisetõend sellisena, nagu see saadeti"),
+    // Why a body is not JSON.
+    ("it ends inside an array", "see lõpeb massiivi sees"),
+    ("it ends inside an object", "see lõpeb objekti sees"),
+    ("it ends inside a string", "see lõpeb teksti sees"),
+    ("it ends where a value is expected", "see lõpeb kohas, kus oodatakse väärtust"),
+    ("':' is expected here", "siin oodatakse märki ':'"),
+    ("',' or ']' is expected here", "siin oodatakse märki ',' või ']'"),
+    ("',' or '}' is expected here", "siin oodatakse märki ',' või '}'"),
+    ("true, false or null is expected here", "siin oodatakse väärtust true, false või null"),
+    ("a value is expected here", "siin oodatakse väärtust"),
+    ("a string has an invalid escape sequence", "tekstis on vigane paojada"),
+    ("a number is not written as JSON requires", "arv ei ole JSON-i nõutud kujul"),
+    ("a string has a control character that is not escaped", "tekstis on paojadata juhtmärk"),
+    ("the name of a member in double quotes is expected here", "siin oodatakse jutumärkides võtit"),
+    ("a comma stands before the closing bracket", "sulgeva sulu ees on koma"),
+    ("there is text after the end of the JSON", "JSON-i lõpu järel on teksti"),
+    ("a string has only one half of a surrogate pair", "tekstis on ainult pool surrogaatpaarist"),
     ("the id of an element, which has no white space", "elemendi id, milles ei ole tühikuid"),
-    ("it is not a registry code of eight digits", "see ei ole kaheksakohaline registrikood"),
-    ("Practitioner/ and a valid personal code", "Practitioner/ ja õige isikukood"),
-    ("Organization/ and a valid registry code", "Organization/ ja õige registrikood"),
+    ("it is not a valid registry code", "see ei ole õige registrikood"),
+    ("Practitioner/ followed by a valid personal code", "Practitioner/ ja õige isikukood"),
+    ("Organization/ followed by a valid registry code", "Organization/ ja õige registrikood"),
     ("a reference to a contained PractitionerRole", "viide sisalduvale ressursile PractitionerRole"),
     ("open or closed, as valueString", "open või closed kujul valueString"),
     ("a simple value", "lihtväärtus"),
@@ -45,10 +63,10 @@ const WORDS: &[(&str, &str)] = &[
     ("application/x-www-form-urlencoded, in UTF-8, without Content-Encoding", "application/x-www-form-urlencoded, UTF-8, ilma päiseta Content-Encoding"),
     ("a parameter is not percent-encoded UTF-8", "parameeter ei ole protsentkodeeritud UTF-8"),
     ("exactly one header Host must name this server", "täpselt üks päis Host peab nimetama seda serverit"),
-    ("the body broke off", "päringu sisu katkes"),
-    ("it is no HTTP", "see ei ole HTTP"),
-    ("the connection holds too many bytes of answers not read yet", "ühendusel on liiga palju lugemata vastuseid"),
-    ("no more memory is allowed for the bodies of one client", "ühe kliendi päringute sisu jaoks rohkem mälu ei anta"),
+    ("the body ended too early", "päringu sisu katkes"),
+    ("it is not HTTP", "see ei ole HTTP"),
+    ("the connection has too many bytes of unread answers", "ühendusel on liiga palju lugemata vastuseid"),
+    ("the memory for request bodies of one client is full", "ühe kliendi päringute sisu mälu on täis"),
     ("the address lacks the secret that hcert dev printed at its start", "aadressis puudub saladus, mille hcert dev käivitumisel väljastas"),
     ("the request came through a proxy", "päring tuli läbi proksi"),
     ("the request came over HTTP/1.0, as those of proxies do", "päring tuli HTTP/1.0 kaudu, nagu tulevad prokside päringud"),
@@ -108,7 +126,7 @@ const WORDS: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const BEGINNINGS: &[(&str, &str)] = &[
     ("one of ", "üks järgmistest: "),
-    ("a value of ", "väärtus parameetris "),
+    ("this value of ", "see väärtus parameetris "),
     ("allowed are: ", "lubatud on: "),
     ("the employment names ", "töösuhtes on "),
     ("known here are: ", "siin on teada: "),
@@ -139,6 +157,17 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("more attributes of an element or more namespaces than allowed: ", "lubatust rohkem elemendi atribuute või nimeruume: "),
 ];
 
+/// Words around one number, which is a `#` here.
+const WITH_NUMBERS: &[(&str, &str)] = &[
+    ("the limit of concurrent requests is #", "samaaegsete päringute piirarv on #"),
+    ("the limit of requests per second is #", "päringute piirarv sekundis on #"),
+    ("the limit of concurrent connections is #", "samaaegsete ühenduste piirarv on #"),
+    ("the limit of unread answers is # bytes", "lugemata vastuste piirmaht on # baiti"),
+    ("the limit of request headers is # bytes", "päringupäiste piirmaht on # baiti"),
+    ("# includes, excludes and imports", "# osa (include, exclude ja valueSet)"),
+    ("# codes to check", "# kontrollitavat koodi"),
+];
+
 /// Places whose values are words of ours, never texts of a caller alone.
 const PLACES: &[&str] =
     &["expected", "found", "known", "version", "state", "request", "problem", "type", "short", "what"];
@@ -151,8 +180,22 @@ pub(super) fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
     if let Some((_, estonian)) = WORDS.iter().find(|(english, _)| *english == value) {
         return Cow::Borrowed(estonian);
     }
+    if let Some(estonian) = with_number(value) {
+        return Cow::Owned(estonian);
+    }
     let beginning = |(english, estonian): &(&str, &str)| Some(format!("{estonian}{}", value.strip_prefix(english)?));
     BEGINNINGS.iter().find_map(beginning).map_or(Cow::Borrowed(value), Cow::Owned)
+}
+
+/// The Estonian for words of ours around one number.
+fn with_number(value: &str) -> Option<String> {
+    let start = value.find(|character: char| character.is_ascii_digit())?;
+    let (before, rest) = value.split_at(start);
+    let after = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+    let number = &rest[..rest.len() - after.len()];
+    let pattern = format!("{before}#{after}");
+    let (_, estonian) = WITH_NUMBERS.iter().find(|(english, _)| *english == pattern)?;
+    Some(estonian.replace('#', number))
 }
 
 #[cfg(test)]
@@ -169,6 +212,8 @@ mod tests {
         assert_eq!(text, expected);
         assert_eq!(estonian("expected", "Patient"), "Patient");
         assert_eq!(estonian("short", "Role of the author"), "autori roll");
-        assert_eq!(estonian("what", "a value of status"), "väärtus parameetris status");
+        assert_eq!(estonian("what", "this value of status"), "see väärtus parameetris status");
+        assert_eq!(estonian("what", "101 codes to check"), "101 kontrollitavat koodi");
+        assert_eq!(estonian("problem", "the limit of requests per second is 5"), "päringute piirarv sekundis on 5");
     }
 }

@@ -16,6 +16,7 @@ use tantivy::{Index, IndexMeta, ReloadPolicy, Searcher, SegmentReader, TantivyDo
 use super::columns::SegmentColumns;
 use super::schema::{IndexFields, Payload, schema};
 use super::{IndexError, IndexMedium, IndexOrigin, Segment, Snapshot};
+use base::number::counted;
 use base::regular_file;
 use certificate::Seq;
 
@@ -202,7 +203,10 @@ fn none_damaged(damaged: &[String]) -> Result<(), IndexError> {
     match damaged {
         [] => Ok(()),
         [one] => Err(IndexError(one.clone())),
-        [first, rest @ ..] => Err(IndexError(format!("{first}, and so are {} others", rest.len()))),
+        [first, rest @ ..] => Err(IndexError(format!(
+            "{first}; {} too",
+            counted(rest.len() as u64, "other file is damaged", "other files are damaged")
+        ))),
     }
 }
 
@@ -233,7 +237,8 @@ impl CommittedIndex {
         }
         let alive = searcher.num_docs();
         if alive != self.rows {
-            return Err(IndexError(format!("it holds {alive} certificates where {} were committed", self.rows)));
+            let certificates = counted(alive, "certificate", "certificates");
+            return Err(IndexError(format!("it holds {certificates}, but {} were committed", self.rows)));
         }
         Ok(Snapshot { segments, at: self.at, alive, counted: Mutex::default() })
     }

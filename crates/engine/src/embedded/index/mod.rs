@@ -38,6 +38,7 @@ use tantivy::{
 
 use super::overlay::NumberedRow;
 use base::log::event;
+use base::number::counted;
 use certificate::search::Sort;
 use certificate::{Id, Seq, Version};
 pub(super) use columns::Segment;
@@ -302,7 +303,8 @@ impl IndexWriterHandle {
         self.columns = columns;
         let alive: u64 = searcher.num_docs();
         if alive != self.rows {
-            return Err(IndexError(format!("the index holds {alive} certificates where the store has {}", self.rows)));
+            let certificates = counted(alive, "certificate", "certificates");
+            return Err(IndexError(format!("the index holds {certificates}, but the store has {}", self.rows)));
         }
         Ok(Snapshot { segments, at: seq, alive, counted: Mutex::default() })
     }

@@ -274,7 +274,7 @@ fn a_store_that_a_wrong_clock_has_led_into_the_year_9999_is_healed_by_a_reset() 
     assert_eq!(clocks.history(Some(before.stamp.milliseconds + 1)).0, 5);
     let (problems, notes) = clocks.verified();
     assert!(problems.is_empty(), "{problems:?}");
-    assert!(notes.iter().any(|note| note.starts_with("1 versions have a time")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("1 version has a time")), "{notes:?}");
     let reset = clocks.fixture.engine.clock().reset.unwrap();
     assert_eq!((reset.change, reset.at), (2, START + MINUTE));
 }

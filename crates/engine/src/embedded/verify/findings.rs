@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::store::derived::is_derived;
 use super::StoreError;
+use base::number::counted;
 use certificate::Seq;
 
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
@@ -96,8 +97,13 @@ impl VerifyReport {
             out.push_str(&format!("note: {note}\n"));
         }
         out.push_str(&format!(
-            "looked at up to change {}: {} versions, {} certificates, {} changes of consent, {} patients, {} certificates in the index\n",
-            self.change, self.versions, self.certificates, self.consents, self.patients, self.indexed
+            "looked at up to change {}: {}, {}, {}, {}, {} in the index\n",
+            self.change,
+            counted(self.versions, "version", "versions"),
+            counted(self.certificates, "certificate", "certificates"),
+            counted(self.consents, "change of consent", "changes of consent"),
+            counted(self.patients, "patient", "patients"),
+            counted(self.indexed, "certificate", "certificates")
         ));
         out.push_str(match self.is_whole() {
             true => "everything is as it was written\n",

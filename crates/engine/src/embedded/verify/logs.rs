@@ -6,6 +6,7 @@ use super::super::store::{ChangeRow, StoreError, StoreReader};
 use super::StoreCheck;
 use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::{EntryHash, EntryLog};
+use base::number::counted;
 
 impl StoreCheck<'_> {
     /// Walks over both logs up to the entries at which the check began.
@@ -49,8 +50,8 @@ impl StoreCheck<'_> {
                 };
                 running += u64::from(row.is_counted());
                 if row.running != running {
-                    let problem =
-                        format!("change {number} says that there are {} versions; there are {running}", row.running);
+                    let says = counted(row.running, "version", "versions");
+                    let problem = format!("change {number} counts {says} up to it; there are {running}");
                     self.found.tell(part, &problem);
                     running = row.running;
                 }
@@ -87,7 +88,8 @@ impl StoreCheck<'_> {
 
     fn times(&mut self, expected: u64) -> Result<(), StoreError> {
         if self.start.times != expected {
-            self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
+            self.found
+                .tell("time", &format!("it has {} instead of {expected}", counted(self.start.times, "row", "rows")));
         }
         // A server goes on counting.
         if self.shared.store.is_read_only() && !self.reader()?.are_times_counted()? {

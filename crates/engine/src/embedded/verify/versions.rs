@@ -12,6 +12,7 @@ use super::super::view::numbered;
 use super::StoreCheck;
 use super::indexed::IndexComparison;
 use crate::limits::ID_MAX;
+use base::number::counted;
 use certificate::search::extract::extract;
 use certificate::search::row::Row;
 use certificate::{Id, Seq, Stamp, State, Version, head};
@@ -230,7 +231,8 @@ impl StoreCheck<'_> {
             return Err("its body says another type or id".to_owned());
         }
         if row.class.state != record.state {
-            return Err(format!("its record says {:?}, its row {:?}", record.state, row.class.state));
+            let (of_record, of_row) = (record.state.word(), row.class.state.word());
+            return Err(format!("its record says {of_record}, its row {of_row}"));
         }
         let Ok(again) = extract(composition, row.last_updated, self.names) else {
             return Err("its body gives no row".to_owned());
@@ -303,13 +305,13 @@ impl StoreCheck<'_> {
         }
         if totals.other_terms > 0 {
             self.found.note(&format!(
-                "the terms of {} rows are not those that their bodies give today: they were decided under another base address, or by an \
-                 earlier release",
-                totals.other_terms
+                "{} not those that the body gives today: they were decided under another base address, or by an earlier release",
+                counted(totals.other_terms, "row has terms that are", "rows have terms that are")
             ));
         }
         if totals.ahead > 0 {
-            self.found.note(&format!("{} versions have a time that is ahead of the clock", totals.ahead));
+            let versions = counted(totals.ahead, "version has", "versions have");
+            self.found.note(&format!("{versions} a time that is ahead of the clock"));
         }
         if totals.unreadable > 0 {
             self.found.note("counters were not compared, since the class of some certificates is not known");
@@ -319,10 +321,10 @@ impl StoreCheck<'_> {
             self.start.counters.iter().copied().filter(|(_, number)| *number > 0).collect();
         let all: std::collections::BTreeSet<u32> = stored.keys().chain(totals.by_class.keys()).copied().collect();
         for class in all {
-            let (says, counted) = (stored.get(&class).unwrap_or(&0), totals.by_class.get(&class).unwrap_or(&0));
-            if says != counted {
-                self.found
-                    .tell("counter", &format!("class {class} has {counted} certificates, the counter says {says}"));
+            let (says, number) = (stored.get(&class).unwrap_or(&0), totals.by_class.get(&class).unwrap_or(&0));
+            if says != number {
+                let certificates = counted(*number, "certificate", "certificates");
+                self.found.tell("counter", &format!("class {class} has {certificates}, the counter says {says}"));
             }
         }
         Ok(())
