@@ -21,7 +21,7 @@ const ADDRESS: &str = "http://127.0.0.1:8080";
 const MANAGEMENT: &str = "127.0.0.1:8081";
 
 /// Pages of `docs/how-to`, each with the number of outputs that are compared at least.
-const HOW_TO: &[(&str, usize)] = &[("call-with-curl", 14), ("install", 3)];
+const HOW_TO: &[(&str, usize)] = &[("call-with-curl", 14), ("install", 3), ("secure-with-keycloak", 0)];
 
 /// A part of a document that its reader acts on.
 #[derive(Debug, PartialEq)]
@@ -86,6 +86,20 @@ fn every_how_to_page_is_run_and_in_the_index() {
     assert_eq!(names, run);
     for name in names {
         assert!(index.contains(&format!("({name})")), "the index does not name {name}");
+    }
+}
+
+#[test]
+fn the_realm_for_keycloak_has_roles_that_the_file_of_rights_knows() {
+    let realm = fs::read_to_string("packaging/hcert-realm.json").expect("the realm is there");
+    let rights = fs::read_to_string("data/permissions.json").expect("the file of rights is there");
+    let roles: Vec<&str> =
+        realm.split("{\"name\": \"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()).collect();
+    assert_eq!(roles.len(), 10, "{roles:?}");
+    for role in roles {
+        let name = format!("\"{role}\"");
+        assert!(rights.contains(&name), "{role} is in no group");
+        assert_eq!(realm.matches(&name).count(), 2, "{role} is a role of the realm and of the client's scope");
     }
 }
 
