@@ -21,8 +21,14 @@ const ADDRESS: &str = "http://127.0.0.1:8080";
 const MANAGEMENT: &str = "127.0.0.1:8081";
 
 /// Pages of `docs/how-to`, each with the number of outputs that are compared at least.
-const HOW_TO: &[(&str, usize)] =
-    &[("call-with-curl", 14), ("install", 3), ("secure-with-keycloak", 0), ("back-up-and-restore", 6), ("upgrade", 3)];
+const HOW_TO: &[(&str, usize)] = &[
+    ("call-with-curl", 14),
+    ("install", 3),
+    ("secure-with-keycloak", 0),
+    ("back-up-and-restore", 6),
+    ("upgrade", 3),
+    ("monitor", 5),
+];
 
 /// A part of a document that its reader acts on.
 #[derive(Debug, PartialEq)]
