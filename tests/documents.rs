@@ -28,6 +28,8 @@ const HOW_TO: &[(&str, usize)] = &[
     ("back-up-and-restore", 6),
     ("upgrade", 3),
     ("monitor", 5),
+    ("move-data-in", 6),
+    ("change-rights", 4),
 ];
 
 /// A part of a document that its reader acts on.
