@@ -1,21 +1,36 @@
-//! Runs the README and the tutorials as a stranger would, in an empty folder, and compares the output with the one that
-//! they show.
+//! Runs the README, the tutorials and the how-to pages as a stranger would, in an empty folder, and compares the output
+//! with the one that they show.
 //!
 //! A block `sh` holds commands, and the block `text` or `json` right behind it their output. A block such as
 //! `js step1.mjs` is a file that the reader creates; the line above it names the file, because a rendered page does not
-//! show the first line of a block.
+//! show the first line of a block. A block `console`, `ini` or `toml` without a name is not run: it needs root, systemd,
+//! a container or an issuer of tokens.
 //!
 //! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test`
-//! is left out, because it is running already. In an output that a document shows, `…` stands for anything in a line, and
-//! alone for any lines. Moments and uuids are masked.
+//! is left out, because it is running already. A command that starts a server stops the one before. In an output that a
+//! document shows, `…` stands for anything in a line, and alone for any lines. Moments and uuids are masked.
 
 use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const ADDRESS: &str = "http://127.0.0.1:8080";
+const MANAGEMENT: &str = "127.0.0.1:8081";
+
+/// Pages of `docs/how-to`, each with the number of outputs that are compared at least.
+const HOW_TO: &[(&str, usize)] = &[
+    ("call-with-curl", 14),
+    ("install", 3),
+    ("secure-with-keycloak", 0),
+    ("back-up-and-restore", 6),
+    ("upgrade", 3),
+    ("monitor", 5),
+    ("move-data-in", 6),
+    ("change-rights", 4),
+];
 
 /// A part of a document that its reader acts on.
 #[derive(Debug, PartialEq)]
@@ -40,7 +55,7 @@ struct DocumentRun {
 fn every_line_of_the_readme_does_what_it_says() {
     let ran = follow("README.md");
     let curls = ran.commands.matches("curl ").count();
-    assert!(curls >= 15 && ran.outputs >= 12, "the README walks through a certificate's life: {ran:?}");
+    assert!(curls >= 6 && ran.outputs >= 6, "the README walks through a certificate's life: {ran:?}");
 }
 
 #[test]
@@ -56,6 +71,44 @@ fn every_step_of_the_tutorial_for_python_does_what_it_says() {
     if is_installed("python3") {
         let ran = follow("docs/tutorial/python.md");
         assert!(ran.files >= 14 && ran.outputs >= 10, "the tutorial has nine steps: {ran:?}");
+    }
+}
+
+#[test]
+fn every_how_to_page_does_what_it_says() {
+    for (page, outputs) in HOW_TO {
+        let ran = follow(&format!("docs/how-to/{page}.md"));
+        assert!(ran.outputs >= *outputs, "{page}: {ran:?}");
+    }
+}
+
+#[test]
+fn every_how_to_page_is_run_and_in_the_index() {
+    let index = fs::read_to_string("docs/how-to/README.md").expect("the index is there");
+    let files = fs::read_dir("docs/how-to").expect("the pages are there");
+    let mut names: Vec<String> =
+        files.map(|file| file.expect("a folder can be listed").file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name != "README.md");
+    names.sort();
+    let mut run: Vec<String> = HOW_TO.iter().map(|(page, _)| format!("{page}.md")).collect();
+    run.sort();
+    assert_eq!(names, run);
+    for name in names {
+        assert!(index.contains(&format!("({name})")), "the index does not name {name}");
+    }
+}
+
+#[test]
+fn the_realm_for_keycloak_has_roles_that_the_file_of_rights_knows() {
+    let realm = fs::read_to_string("packaging/hcert-realm.json").expect("the realm is there");
+    let rights = fs::read_to_string("data/permissions.json").expect("the file of rights is there");
+    let roles: Vec<&str> =
+        realm.split("{\"name\": \"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()).collect();
+    assert_eq!(roles.len(), 10, "{roles:?}");
+    for role in roles {
+        let name = format!("\"{role}\"");
+        assert!(rights.contains(&name), "{role} is in no group");
+        assert_eq!(realm.matches(&name).count(), 2, "{role} is a role of the realm and of the client's scope");
     }
 }
 
@@ -85,28 +138,35 @@ fn follow(document: &str) -> DocumentRun {
         let file = file.expect("a folder can be listed");
         fs::copy(file.path(), folder.path().join("examples").join(file.file_name())).expect("a copy");
     }
-    fs::copy("hcert.toml", folder.path().join("hcert.toml")).expect("a copy");
+    fs::create_dir(folder.path().join("data")).expect("an empty folder");
+    for file in ["hcert.toml", "data/permissions.json"] {
+        fs::copy(file, folder.path().join(file)).expect("a copy");
+    }
+    let programs = tempfile::tempdir().expect("a folder");
+    symlink(env!("CARGO_BIN_EXE_hcert"), programs.path().join("hcert")).expect("a link");
 
-    let mut server = None;
+    let mut server: Option<Server> = None;
     let mut ran = DocumentRun::default();
     for block in blocks(&page) {
         let (commands, shown) = match block {
             Block::Commands { text, shown } => (text, shown),
             Block::File { name, text } => {
-                let server: &Server = server.as_ref().expect("a document starts the server first");
-                fs::write(folder.path().join(&name), text.replace(ADDRESS, &server.address)).expect("a file");
+                let text = server.as_ref().map_or(text.clone(), |server| text.replace(ADDRESS, &server.address));
+                fs::write(folder.path().join(&name), text).expect("a file");
                 ran.files += 1;
                 continue;
             }
         };
-        let output = match commands.trim() {
-            "cargo test" => continue,
-            "cargo run --release -- dev" => {
-                let (started, introduction) = Server::start(folder.path());
+        let output = match server_start(&commands) {
+            _ if commands.trim() == "cargo test" => continue,
+            Some(line) => {
+                // It holds the data folder, which the next one may want.
+                drop(server.take());
+                let (started, introduction) = Server::start(folder.path(), line);
                 server = Some(started);
                 introduction
             }
-            _ => run(&commands, folder.path(), server.as_ref().expect("a document starts the server first")),
+            None => run(&commands, folder.path(), programs.path(), server.as_ref()),
         };
         ran.commands.push_str(&commands);
         if let Some(shown) = shown {
@@ -120,6 +180,14 @@ fn follow(document: &str) -> DocumentRun {
         }
     }
     ran
+}
+
+/// The words behind the program's name, where a block is one command that starts `hcert dev`.
+fn server_start(commands: &str) -> Option<&str> {
+    let command = commands.trim();
+    let line = command.strip_prefix("cargo run --release -- ").or(command.strip_prefix("hcert "))?;
+    let is_start = line.split(' ').next() == Some("dev") && !line.ends_with("--help") && !line.contains('\n');
+    is_start.then_some(line)
 }
 
 /// Every block of a page, in its order.
@@ -140,7 +208,8 @@ fn blocks(page: &str) -> Vec<Block> {
         match (info.split_once(' '), info, found.last_mut()) {
             (None, "sh", _) => found.push(Block::Commands { text, shown: None }),
             (None, "json" | "text", Some(Block::Commands { shown, .. })) if behind_commands => *shown = Some(text),
-            (Some(("js" | "python", name)), ..) => {
+            (None, "console" | "ini" | "toml", _) => {}
+            (Some(("js" | "python" | "toml", name)), ..) => {
                 assert!(above.contains(&format!("`{name}`")), "the line above the file {name} does not name it");
                 found.push(Block::File { name: name.to_owned(), text });
             }
@@ -157,13 +226,15 @@ struct Server {
     process: Child,
     /// `http://127.0.0.1:<port>`
     address: String,
+    /// Address and port of the management listener.
+    management: String,
 }
 
 impl Server {
-    /// Starts it and reads what it says of itself.
-    fn start(folder: &Path) -> (Server, String) {
+    /// Starts it with the words of a command line behind `hcert`, and reads its introduction.
+    fn start(folder: &Path, line: &str) -> (Server, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
-        command.arg("dev").current_dir(folder).env("HCERT__SERVER__LISTEN", "127.0.0.1:0");
+        command.args(line.split(' ')).current_dir(folder).env("HCERT__SERVER__LISTEN", "127.0.0.1:0");
         command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let mut lines = BufReader::new(process.stdout.take().expect("it was piped")).lines();
@@ -171,10 +242,10 @@ impl Server {
         let address =
             said.first().and_then(|line| line.split_once(" listens on ")).expect("it says where it listens").1;
         let address = address.trim_end_matches("/fhir").to_owned();
-        let watched_at = said.iter().find_map(|line| line.strip_prefix("health http://")?.strip_suffix("/health"));
-        let watched_at = watched_at.expect("it says where it can be watched").to_owned();
-        let said = said.join("\n").replace(&address, ADDRESS).replace(&watched_at, "127.0.0.1:8081");
-        (Server { process, address }, said)
+        let management = said.iter().find_map(|line| line.strip_prefix("health http://")?.strip_suffix("/health"));
+        let management = management.expect("it says where its management listener is").to_owned();
+        let said = said.join("\n").replace(&address, ADDRESS).replace(&management, MANAGEMENT);
+        (Server { process, address, management }, said)
     }
 }
 
@@ -186,18 +257,25 @@ impl Drop for Server {
 }
 
 /// Runs commands in a shell: both outputs, as a terminal shows them.
-fn run(commands: &str, folder: &Path, server: &Server) -> String {
-    let program = format!("'{}' ", env!("CARGO_BIN_EXE_hcert"));
-    let commands = commands.replace("cargo run --release -- ", &program).replace(ADDRESS, &server.address);
+fn run(commands: &str, folder: &Path, programs: &Path, server: Option<&Server>) -> String {
+    let mut commands = commands.replace("cargo run --release -- ", "hcert ");
+    if let Some(server) = server {
+        commands = commands.replace(ADDRESS, &server.address).replace(MANAGEMENT, &server.management);
+    }
+    let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap_or_default());
     assert!(!commands.contains("cargo"), "only cargo run can be stood in for: {commands}");
     let mut shell = Command::new("sh");
     shell.args(["-eu", "-c", &format!("exec 2>&1\n{commands}")]).current_dir(folder).stdin(Stdio::null());
+    shell.env("PATH", path);
+    if let Some(server) = server {
+        shell.env("HCERT__MANAGEMENT__LISTEN", &server.management);
+    }
     let mut shell = shell.stdout(Stdio::piped()).spawn().expect("a shell");
     let mut said = String::new();
     shell.stdout.take().expect("it was piped").read_to_string(&mut said).expect("text");
     let status = shell.wait().expect("it ends");
     assert!(status.success(), "{status} (is curl installed?):\n{commands}\n{said}");
-    said.replace(&server.address, ADDRESS)
+    server.map_or(said.clone(), |server| said.replace(&server.address, ADDRESS).replace(&server.management, MANAGEMENT))
 }
 
 /// Hides what no two runs have in common: moments of this run and uuids.
@@ -238,12 +316,24 @@ fn is_like(shown: &[String], lines: &[String]) -> bool {
 }
 
 fn fits(shown: &str, line: &str) -> bool {
-    match shown.split_once('…') {
-        None => shown == line,
-        Some((before, behind)) => {
-            line.len() >= before.len() + behind.len() && line.starts_with(before) && line.ends_with(behind)
+    let Some((before, behind)) = shown.split_once('…') else {
+        return shown == line;
+    };
+    let Some(rest) = line.strip_prefix(before) else {
+        return false;
+    };
+    let (between, end) = behind.rsplit_once('…').unwrap_or(("", behind));
+    let Some(mut rest) = rest.strip_suffix(end) else {
+        return false;
+    };
+    between.split('…').all(|part| match rest.split_once(part) {
+        _ if part.is_empty() => true,
+        None => false,
+        Some((_, behind)) => {
+            rest = behind;
+            true
         }
-    }
+    })
 }
 
 #[test]
@@ -254,6 +344,7 @@ fn what_is_shown_is_compared_line_by_line() {
     assert!(
         !is_like("a\nb", "a\nb\nc") && !is_like("a\n…\ne", "a\nb\nd") && !is_like("a", "b") && !is_like("a\n…", "b")
     );
+    assert!(is_like("a …, b … c", "a 1, b 2 c") && is_like("… b …", "a b c") && !is_like("a … c … d", "a b d"));
     assert_eq!(masked("\"lastUpdated\": \"2026-01-01T10:00:00.123+02:00\","), "\"lastUpdated\": \"[moment]\",");
     assert_eq!(masked("\"start\": \"2026-01-01T10:00:00+02:00\","), "\"start\": \"2026-01-01T10:00:00+02:00\",");
     assert_eq!(masked("x-request-id: 0b7c1f3e-5d0a-4a52-9f38-6d3f5f0f6a01"), "x-request-id: [uuid]");
