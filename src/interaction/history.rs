@@ -26,24 +26,38 @@ impl Service {
         }
         self.check_rows(context, PermittedAction::History, id)?;
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
-        let page = self.engine.history(&question(Some(id), &history, context)).map_err(unreadable)?;
+        let question = question(Some(id), &history, context);
+        let page = self.engine.history(&question).map_err(unreadable)?.ok_or_else(missing)?;
+        self.name_counted(context, question, &page).await?;
         let address = format!("{}/Composition/{id}/_history", context.base_url);
-        self.bundle(context, shown(&history, &address, page.ok_or_else(missing)?)).await
+        self.bundle(context, shown(&history, &address, page)).await
     }
 
     pub(super) async fn history_type(&self, context: &RequestContext) -> Result<Answer, Outcome> {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
         let page = self.history_of_all(context, question.clone()).await?;
-        // As a search that counts a few certificates.
-        if let Some(met) = context.met.as_ref().filter(|_| counts_few_unseen(page.hits.len(), page.total)) {
-            let all = HistoryQuery { page: 1, count: AUDIT_COUNTED_MAX, ..question };
-            let counted = self.history_of_all(context, all).await?.hits;
-            let counted = counted.into_iter().map(|hit| (hit.id, Some(hit.version)));
-            met.add(|named| named.certificates.extend(counted));
-        }
+        self.name_counted(context, question, &page).await?;
         let address = format!("{}/Composition/_history", context.base_url);
         self.bundle(context, shown(&history, &address, page)).await
+    }
+
+    /// Names the versions that a page counts and does not show, as a search that counts a few certificates: each may be about another
+    /// patient.
+    async fn name_counted(
+        &self,
+        context: &RequestContext,
+        question: HistoryQuery,
+        page: &HistoryPage,
+    ) -> Result<(), Outcome> {
+        let Some(met) = context.met.as_ref().filter(|_| counts_few_unseen(page.hits.len(), page.total)) else {
+            return Ok(());
+        };
+        let all = HistoryQuery { page: 1, count: AUDIT_COUNTED_MAX, ..question };
+        let counted = self.history_of_all(context, all).await?.hits;
+        let counted = counted.into_iter().map(|hit| (hit.id, Some(hit.version)));
+        met.add(|named| named.certificates.extend(counted));
+        Ok(())
     }
 
     async fn history_of_all(&self, context: &RequestContext, question: HistoryQuery) -> Result<HistoryPage, Outcome> {

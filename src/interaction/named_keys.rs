@@ -15,7 +15,7 @@ use certificate::search::reference::{comparable, is_id};
 use certificate::search::request::base;
 use certificate::search::value::{SearchToken, split, unescape};
 use certificate::section::EMPLOYER;
-use certificate::{Id, Names, Version};
+use certificate::{Id, Names, Version, personal_code};
 use engine::{Engine, StoreError, VersionSubject};
 use fhir::json::{self, Json};
 use fhir::narrative::plain_text;
@@ -251,9 +251,11 @@ fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Jso
 /// The store cannot be read.
 pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, StoreError> {
     let systems = &names.identifiers;
+    let asked = personal_code::digits(asked).unwrap_or(asked);
     let mut known = vec![asked.to_owned()];
     let mut ids = Vec::from_iter(Id::parse(asked));
-    let code = asked.split_once('|').or_else(|| is_personal_code(asked).then_some((systems.estonian_code(), asked)));
+    let code =
+        personal_code::digits(asked).map(|code| (systems.estonian_code(), code)).or_else(|| asked.split_once('|'));
     if let Some((system, value)) = code {
         if system == systems.estonian_code() {
             known.extend(of_personal_code(value, systems));
@@ -291,10 +293,6 @@ fn ended_identifiers(engine: &Engine, id: Id) -> Result<Vec<(String, String)>, S
         }
     }
     Ok(ended)
-}
-
-fn is_personal_code(text: &str) -> bool {
-    text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whose certificates are, for the index of the audit trail, which does not keep the engine open.

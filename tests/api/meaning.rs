@@ -228,6 +228,20 @@ async fn a_number_names_its_certificate_whatever_page_and_condition_hide_it() {
     assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
 }
 
+/// What was seen: a page of a draft's own history named the patient of the version on it, and not those of the versions that it counted.
+#[tokio::test]
+async fn a_page_of_a_certificates_own_history_names_everybody_whom_it_counts() {
+    let server = Server::start().await;
+    let moved = server.create(draft()).await;
+    let other = Body::draft().with("/subject/0", json!({"reference": "Patient/200"}));
+    server.put(&moved, other).await.expect(200);
+    for page in ["_count=1", "_count=1&_page=2", "_count=0"] {
+        server.get(&format!("{moved}/_history?{page}")).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        assert!(server.concerns(&event, ID) && server.concerns(&event, "200"), "{page}");
+    }
+}
+
 /// What was seen: a page that showed a decoy counted another person, whom its event did not name.
 #[tokio::test]
 async fn a_page_names_everybody_whom_it_counts() {

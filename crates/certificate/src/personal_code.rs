@@ -12,6 +12,12 @@ use jiff::civil::Date;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersonalCode([u8; DIGITS]);
 
+/// The eleven digits of a personal code, without the country `EE` that X-Road and tokens write in front of it. The check digit is not compared.
+pub fn digits(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix("EE").unwrap_or(text);
+    (digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+}
+
 /// Sex of a person, as the first digit of the personal code states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sex {

@@ -7,7 +7,7 @@ use super::refused::RefusedToken;
 use crate::access::Identity;
 use crate::config::AccessToken;
 use base::characters::is_control_or_bidi;
-use certificate::PersonalCode;
+use certificate::{PersonalCode, personal_code};
 use fhir::json::Json;
 
 /// Values of one claim that are looked at: roles, audiences. A token has one to three.
@@ -161,13 +161,7 @@ fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refuse
 
 fn code(claims: &Json, name: &str) -> Result<Option<String>, RefusedToken> {
     let Some(text) = text(claims, name)? else { return Ok(None) };
-    personal_code(&text).map(|code| Some(code.to_owned())).ok_or_else(|| wrong(name))
-}
-
-/// The eleven digits of an Estonian personal code, without the prefix `EE` that it may have. The checksum is not compared.
-pub fn personal_code(text: &str) -> Option<&str> {
-    let digits = text.strip_prefix("EE").unwrap_or(text);
-    (digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+    personal_code::digits(&text).map(|code| Some(code.to_owned())).ok_or_else(|| wrong(name))
 }
 
 /// The personal code of a patient is looked for in the registry, so one that cannot be is told as what it is: a wrong token.

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use super::claims::personal_code;
 use super::source_file::SourceFile;
 use crate::access::limits::JWKS_LOOK_S;
 use crate::config::AccessToken;
 use base::log::event;
+use certificate::personal_code;
 
 /// Bytes of a list of denied tokens and persons: some twenty thousand.
 const DENIED_BYTES_MAX: usize = 1024 * 1024;
@@ -86,7 +86,8 @@ impl DeniedTokens {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let lines = || (1..).zip(text.lines()).filter_map(|(number, line)| Some((number, name(line)?)));
         let wrong: Option<(usize, &str)> = lines().find_map(|(number, name)| Some((number, mistake(name)?)));
-        let names = lines().flat_map(|(_, name)| [Some(name), personal_code(name)]).flatten().map(str::to_owned);
+        let names =
+            lines().flat_map(|(_, name)| [Some(name), personal_code::digits(name)]).flatten().map(str::to_owned);
         {
             let mut known = self.names.write().unwrap_or_else(PoisonError::into_inner);
             if wrong.is_none() {
@@ -118,11 +119,11 @@ fn mistake(name: &str) -> Option<&'static str> {
     }
     let is_code = |text: &str| {
         let bare = text.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        personal_code(&bare.to_ascii_uppercase()).is_some()
+        personal_code::digits(&bare.to_ascii_uppercase()).is_some()
     };
     let before = name.split('#').next().unwrap_or(name);
     let mut parts = before.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
-    (parts.any(is_code) && personal_code(name).is_none()).then_some(
+    (parts.any(is_code) && personal_code::digits(name).is_none()).then_some(
         "is no personal code as tokens have it (EE in capitals or nothing before it, no quotes or commas, and a blank before a comment)",
     )
 }

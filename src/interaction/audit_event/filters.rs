@@ -14,7 +14,7 @@ use certificate::search::parameter::{Modifier, Named, Parameter, ParameterTarget
 use certificate::search::reference::{comparable, is_id};
 use certificate::search::request::{Filters, LinkForm, ReadingLimits, SentParameter};
 use certificate::search::value::{SearchToken, split, unescape};
-use certificate::{Id, Version};
+use certificate::{Id, Version, personal_code};
 use fhir::date_time;
 use fhir::outcome::Issue;
 
@@ -114,13 +114,13 @@ impl<'a> AuditFilters<'a> {
         Some(match text.split_once('/') {
             None => {
                 vec![
-                    Agent::Person(text.to_owned()),
+                    person(text),
                     Agent::Organization(text.to_owned()),
                     Agent::Role(text.to_owned()),
                     Agent::User(text.to_owned()),
                 ]
             }
-            Some(("Practitioner", code)) => vec![Agent::Person(code.to_owned())],
+            Some(("Practitioner", code)) => vec![person(code)],
             Some(("Organization", code)) => vec![Agent::Organization(code.to_owned())],
             Some(_) => Vec::new(),
         })
@@ -246,11 +246,16 @@ fn person_with_identifier(text: &str) -> Option<Vec<String>> {
     })
 }
 
+/// A person by a personal code, also by one as X-Road and tokens write it, with the country in front.
+fn person(code: &str) -> Agent {
+    Agent::Person(personal_code::digits(code).unwrap_or(code).to_owned())
+}
+
 /// Callers by the identifiers of persons and of institutions, whatever the namespace of these.
 fn agents_with_identifier(text: &str) -> Option<Vec<Agent>> {
     Some(match SearchToken::parse(text)? {
-        SearchToken::Code(code) => vec![Agent::Person(code.clone()), Agent::Organization(code)],
-        SearchToken::SystemCode(system, code) if system.ends_with("/pid/est/ni") => vec![Agent::Person(code)],
+        SearchToken::Code(code) => vec![person(&code), Agent::Organization(code)],
+        SearchToken::SystemCode(system, code) if system.ends_with("/pid/est/ni") => vec![person(&code)],
         SearchToken::SystemCode(system, code) if system.ends_with("/org/est/br") => vec![Agent::Organization(code)],
         SearchToken::SystemCode(..) | SearchToken::CodeWithoutSystem(_) => Vec::new(),
         SearchToken::System(_) => return None,
@@ -337,7 +342,7 @@ mod tests {
         let (wanted, order) = read(&[
             ("entity", "Composition/1,https://a.ee/fhir/Composition/2/_history/3,Patient/200"),
             ("patient", "https://a.ee/fhir/Patient/200/_history/1"),
-            ("agent", "Practitioner/47101010033"),
+            ("agent", "Practitioner/EE47101010033"),
             ("agent:identifier", "https://fhir.ee/sid/org/est/br|90006399"),
             ("action", "composition.read,consent.set"),
             ("outcome", "refused,HCERT-179"),
