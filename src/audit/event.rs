@@ -189,6 +189,7 @@ actions! {
     ServiceStart           = 44 "service.start",
     ServiceStop            = 45 "service.stop",
     AuditAccept            = 46 "audit.accept",
+    ServiceKeys            = 47 "service.keys",
 }
 
 impl AuditAction {
@@ -206,7 +207,7 @@ impl AuditAction {
             CompositionDelete | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | ServiceStart | ServiceStop | AuditAccept | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | AuditAccept | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

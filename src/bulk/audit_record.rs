@@ -21,7 +21,15 @@ pub fn write_down(
     let mut event = AuditEvent::of_command(action, system_clock()(), command);
     event.note = note;
     event.change = change;
-    let written = log.append(&event).and_then(|_| log.sync_now());
+    write_event_down(log, &event)
+}
+
+/// As [`write_down`], with all that an event says.
+///
+/// # Errors
+/// As there.
+pub fn write_event_down(log: &AuditTrail, event: &AuditEvent) -> Result<(), String> {
+    let written = log.append(event).and_then(|_| log.sync_now());
     written.map_err(|failing| format!("the audit trail cannot be written: {failing}"))
 }
 
@@ -39,8 +47,7 @@ pub fn write_token_down(
     event.who.person = Some(person);
     event.who.roles = vec![role];
     event.who.organization = organization;
-    let written = log.append(&event).and_then(|_| log.sync_now());
-    written.map_err(|failing| format!("the audit trail cannot be written: {failing}"))
+    write_event_down(log, &event)
 }
 
 /// What an import did, for its event.

@@ -20,12 +20,12 @@ mod verify;
 use serde::{Deserialize, Serialize};
 
 pub use audit::{AuditAsked, export_audit};
-pub use audit_record::{note, write_down, write_token_down};
+pub use audit_record::{note, write_down, write_event_down, write_token_down};
 pub use clock::clock;
 pub use export::export;
 pub use heads::{KnownHead, NewestHeads, hash_of_change, heads, heads_of_server};
 pub use import::{ImportOptions, import};
-pub use patients::{ListedPatient, import as import_patients, list as list_patients};
+pub use patients::{ListedPatient, event_of_list, import as import_patients, list as list_patients};
 pub use salvage::salvage;
 pub use trail_head::{accept_lost, accept_trail, hand_head_over, keep_trail_head};
 pub use verify::{beside_store, missing_trail, verify};

@@ -9,11 +9,14 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, too_long};
 use super::import::{refused_words, words};
 use super::{BulkEvent, BulkProgress, ImportOptions};
+use crate::audit::{AuditAction, AuditEvent};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::interaction::active_narratives;
 use crate::registry::person;
 use certificate::{Id, IdentifierSystems};
-use engine::{Engine, PatientWrite, PatientWrites, PatientWritten, RefusedChange, StoreError, StoredPatient};
+use engine::{
+    Engine, PatientWrite, PatientWrites, PatientWritten, RefusedChange, StoreError, StoredPatient, system_clock,
+};
 use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.
@@ -162,6 +165,17 @@ pub enum ListedPatient {
     End,
     /// The list ends early.
     Failed { problem: String },
+}
+
+/// The event of a list: of all it names nobody, with an identifier whom it asks for and whom it shows.
+pub fn event_of_list(engine: &Engine, identifier: Option<&str>) -> AuditEvent {
+    let mut event = AuditEvent::of_command(AuditAction::PatientsList, system_clock()(), "hcert patients list");
+    if let Some(identifier) = identifier.filter(|identifier| !identifier.is_empty()) {
+        event.identifiers.push(identifier.to_owned());
+        // A failure of the store is told by the list.
+        event.patients = ids(engine, Some(identifier)).unwrap_or_default().iter().map(ToString::to_string).collect();
+    }
+    event
 }
 
 /// Tells the newest version of every patient, by id; only those with an identifier where one is asked for, as `system|value` or `value`.

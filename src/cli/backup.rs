@@ -13,9 +13,10 @@ use crate::backup::{
     WrittenArchive,
 };
 use crate::config::{Config, is_within};
+use crate::interaction::changes;
 use crate::socket::CommandRequest;
 use base::number::counted;
-use engine::system_clock;
+use engine::{DAMAGED, system_clock};
 
 /// Write everything the service keeps into an archive
 ///
@@ -138,14 +139,24 @@ fn fill(
     }
     let at = system_clock()();
     let taking = TakeOptions { base, recipients, command: "hcert backup", at, is_gentle: false };
-    let trail = (!open::untold(config, taking.command)).then(|| open::trail(config, &engine));
-    // A trail that nothing can be written behind keeps nobody from the rest.
-    let trail = trail.and_then(|opened| {
-        let told = |problem: String| {
-            note(format_args!("the audit trail cannot tell that {} was run: {problem}", taking.command));
-        };
-        opened.map_err(told).ok()
-    });
+    let trail = match open::untold(config, taking.command) {
+        true => None,
+        false => match open::trail(config, &engine) {
+            Ok(trail) => Some(trail),
+            // An archive of a store that lacks changes would be restored as one that has all.
+            Err(problem) if problem.contains(DAMAGED) => return Err(problem),
+            // A trail that nothing can be written behind keeps nobody from the rest.
+            Err(problem) => {
+                note(format_args!("the audit trail cannot tell that {} was run: {problem}", taking.command));
+                None
+            }
+        },
+    };
+    if trail.is_none()
+        && let Ok(named) = open::last_change_named(&config.storage.data)
+    {
+        changes::expect_changes(&engine, named)?;
+    }
     match trail {
         Some(trail) => backup::take(&engine, &trail, &taking, archive, report).map(drop),
         None => backup::take_at_rest(&engine, &config.storage.data, &taking, archive, report).map(drop),

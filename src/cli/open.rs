@@ -10,7 +10,7 @@ use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, AuditAction, AuditTrail, ChainHead, TRAIL_DAMAGED, TrailFiles};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, ChainHead, TRAIL_DAMAGED, TrailFiles};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
@@ -242,11 +242,23 @@ pub(super) fn look_and_tell(config: &Config, action: AuditAction, command: &str)
 /// # Errors
 /// The trail takes nothing, though the folder can be written to.
 pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: AuditAction, command: &str) -> Result<(), String> {
+    tell_event_of_look(config, engine, command, &AuditEvent::of_command(action, engine::system_clock()(), command))
+}
+
+/// As [`tell_of_look`], with all that the event says.
+///
+/// # Errors
+/// As there.
+pub(super) fn tell_event_of_look(
+    config: &Config,
+    engine: &Engine,
+    command: &str,
+    event: &AuditEvent,
+) -> Result<(), String> {
     if untold(config, command) {
         return Ok(());
     }
-    let log = trail(config, engine)?;
-    bulk::write_down(&log, action, command, None, None)
+    bulk::write_event_down(&trail(config, engine)?, event)
 }
 
 /// Whether nothing can be written into the folder, so that the audit trail does not record a command; says so.
@@ -362,11 +374,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
-    let audit = audit::folder(folder);
-    let changes = match audit.is_dir() {
-        true => audit::verify(&TrailFiles::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
-        false => 0,
-    };
+    let changes = last_change_named(folder)?.0;
     let journal = JOURNAL_FILES.into_iter().find(|name| has(name));
     let left = match (changes, folder.join("index").is_dir(), journal) {
         (0, false, None) => return Ok(()),
@@ -378,6 +386,21 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
         "{DAMAGED}: {STORE_FILE} is gone, and {left}; is the right disk mounted? To begin anew, choose an empty folder, or move audit/, \
          index/ and the store's journal away"
     ))
+}
+
+/// The last change that the audit trail of a stopped folder names; 0 where it has no trail.
+///
+/// # Errors
+/// The trail cannot be read.
+pub(super) fn last_change_named(folder: &Path) -> Result<Seq, String> {
+    let audit = audit::folder(folder);
+    match audit.is_dir() {
+        true => {
+            let trail = TrailFiles::list(&audit).map_err(|error| format!("the audit trail cannot be read: {error}"))?;
+            Ok(audit::verify(&trail, &[])?.last_change)
+        }
+        false => Ok(Seq(0)),
+    }
 }
 
 fn options(config: &Config, clock: Clock, metrics: Arc<Metrics>) -> engine::EngineOptions {

@@ -154,7 +154,8 @@ fn listed(identifier: Option<String>, config: &Config, out: &mut OpenOutput) -> 
         Some(server) => list_of_server(&server, out),
         None => {
             let engine = super::open::existing(config)?;
-            super::open::tell_of_look(config, &engine, AuditAction::PatientsList, "hcert patients list")?;
+            let event = bulk::event_of_list(&engine, identifier.as_deref());
+            super::open::tell_event_of_look(config, &engine, "hcert patients list", &event)?;
             list_of_folder(&engine, identifier.as_deref(), out)
         }
     };

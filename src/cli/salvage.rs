@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::output::{OpenOutput, OutputArguments, OutputTarget, suffixed};
-use super::{Failure, open, say};
+use super::{Failure, note, open, say};
 use crate::bulk;
 use crate::config::Config;
 use base::number::counted;
@@ -25,7 +25,7 @@ not be done.";
 /// # Errors
 /// It could not be done, or something is lost.
 pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Failure> {
-    // Opening a FIFO waits for ever; the audit trail is not read.
+    // Opening a FIFO waits for ever.
     let store = config.storage.data.join(STORE_FILE);
     regular_file::refuse(&store).map_err(|error| Failure::Wrong(format!("{}: {error}", store.display())))?;
     open::expect_store_alone(config).map_err(Failure::Failed)?;
@@ -40,7 +40,11 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
     let (whole, left, told) = (target(out)?, target(&incomplete)?, target(&report)?);
     let problem =
         |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", config.storage.data.display()));
-    let salvage = Salvage::open(&config.storage.data).map_err(|error| problem(&error))?;
+    let mut salvage = Salvage::open(&config.storage.data).map_err(|error| problem(&error))?;
+    match open::last_change_named(&config.storage.data) {
+        Ok(named) => salvage.expect_until(named.0),
+        Err(error) => note(format_args!("changes that only the audit trail knows are not named: {error}")),
+    }
     let (mut told, mut whole, mut left) = (told.open()?, whole.open()?, OnFirstWrite::Unopened(left));
     let done = bulk::salvage(&salvage, &mut whole, &mut left);
     let done = done.map_err(|error| whole.problem().or_else(|| left.problem()).unwrap_or(error));

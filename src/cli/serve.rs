@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::{Common, Failure, crash_message, log, open, open_files};
 use crate::access::{Tokens, token};
-use crate::audit::{AuditAction, AuditTrail};
+use crate::audit::{AuditAction, AuditEvent, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
@@ -214,7 +214,8 @@ async fn serve(
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
-    settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
+    let tokens = Arc::new(tokens.for_roles_of(permissions));
+    settings.tokens = Some(tokens.clone());
     service.registry().add_samples().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let recipients = backup::recipients(&config.backup.recipients).map_err(Failure::Failed)?;
@@ -254,6 +255,13 @@ async fn serve(
     management.enter(ServicePhase::Serving);
     let command = config.access.mode.command();
     bulk::write_down(&trail, AuditAction::ServiceStart, command, Some(in_effect), None).map_err(Failure::Failed)?;
+    let keys_trail = trail.clone();
+    tokens.observe_keys(Box::new(move |keys| {
+        let mut event = AuditEvent::of_command(AuditAction::ServiceKeys, system_clock()(), command);
+        event.note = Some(format!("keys {keys}"));
+        // A trail that takes nothing refuses the requests that come with them.
+        drop(keys_trail.append(&event));
+    }));
     tell_start(&config, &engine, address, watched_at);
     if let Err(error) = write_aside(io::stdout(), told) {
         event!(INTRODUCTION_UNREAD, %error);

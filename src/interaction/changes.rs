@@ -31,14 +31,24 @@ pub fn catch_up(engine: &Engine, log: &AuditTrail, now: i64) -> Result<u64, Stri
         event.change = is_long.then_some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
     }
-    if after > stored {
-        return Err(format!(
-            "{DAMAGED}: the audit trail names change {after}, and the store ends with change {stored}: what was acknowledged is missing, \
+    expect_changes(engine, after)?;
+    log.catch_up(&StoreEvents { engine, tells_imports: true })
+}
+
+/// Whether a store has every change up to the last that its trail names.
+///
+/// # Errors
+/// It lacks some, in words for the person at the terminal.
+pub fn expect_changes(engine: &Engine, named: Seq) -> Result<(), String> {
+    let stored = engine.seq();
+    match named > stored {
+        true => Err(format!(
+            "{DAMAGED}: the audit trail names change {named}, and the store ends with change {stored}: what was acknowledged is missing, \
              since the end of its journal is damaged or an older store was put back. Put the files back as they were, or `hcert restore`; \
              `hcert audit accept` goes on without these changes"
-        ));
+        )),
+        false => Ok(()),
     }
-    log.catch_up(&StoreEvents { engine, tells_imports: true })
 }
 
 /// Makes the trail follow an engine, which it does not keep open.

@@ -172,7 +172,7 @@ fn talk(
             })?;
         }
         CommandRequest::PatientsList { identifier } => {
-            let written = bulk::write_down(trail, AuditAction::PatientsList, "hcert patients list", None, None);
+            let written = bulk::write_event_down(trail, &bulk::event_of_list(engine, identifier.as_deref()));
             if let Err(problem) = written {
                 send(&mut out, &ListedPatient::Failed { problem })?;
                 return out.flush();

@@ -391,7 +391,15 @@ fn a_damaged_end_of_the_journal_is_told_by_the_trail_and_no_id_is_given_twice() 
     let start = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
     place.run(&start).expect(3).says("the audit trail names change 3, and the store ends with change 2");
     place.run(&["verify", "--data", "data"]).expect(3);
+    // An archive of it would be restored as one that has all, and a salvage named nothing as lost.
+    place.run(&["backup", "lacking.tar", "--data", "data"]).expect(3).says("what was acknowledged is missing");
+    assert!(!place.path("lacking.tar").exists());
+    place.run(&["export", "--salvage", "--out", "left.ndjson", "--data", "data"]).expect(3);
+    let report = fs::read_to_string(place.path("left.ndjson.report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["changes_unknown"], serde_json::json!([[3, 3]]), "{report}");
     place.run(&["audit", "accept", "--data", "data"]).expect(0);
+    place.run(&["backup", "accepted.tar", "--data", "data"]).expect(0);
     let server = Process::start(&data);
     assert!(!given.contains(&create(&server)), "{given:?}");
 }

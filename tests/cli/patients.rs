@@ -68,6 +68,11 @@ fn a_list_has_a_line_for_each_patient_and_finds_by_identifier() {
     assert_eq!(ids(&place, &["--identifier", &format!("{CODE}|39406240015")]), ["200"]);
     assert!(ids(&place, &["--identifier", "urn:other|39406240015"]).is_empty());
     assert!(ids(&place, &["--identifier", ""]).is_empty());
+    // What was seen: nobody found out that they had been looked up so.
+    for asked in ["39406240015", "200"] {
+        let trail = place.run(&["audit", "export", "--patient", asked, "--data", "data"]);
+        assert_eq!(trail.expect(0).text().matches("\"patients.list\"").count(), 1, "{asked}");
+    }
     place.run(&["patients", "list", "--data", "none"]).expect(1).says("none: there is no data folder");
 }
 

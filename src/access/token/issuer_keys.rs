@@ -1,7 +1,7 @@
 //! The issuer's keys: read at the start and again now and then. When that fails they are kept, until they are too old to be trusted.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::{Duration, Instant};
 
 use super::fetch::KeySetAddress;
@@ -24,7 +24,12 @@ pub(super) struct IssuerKeys {
     refresh: Duration,
     age_max: Duration,
     clock: TokenClock,
+    /// Whom it is told which keys are trusted, at once and at each change.
+    observer: OnceLock<KeysObserver>,
 }
+
+/// Takes the fingerprints of the keys that are trusted from now on, in words.
+pub type KeysObserver = Box<dyn Fn(&str) + Send + Sync>;
 
 /// All keys of one moment.
 #[derive(Debug, Default)]
@@ -74,7 +79,25 @@ impl IssuerKeys {
             refresh: Duration::from_secs(settings.jwks_refresh_s),
             age_max: Duration::from_secs(settings.jwks_age_max_s),
             clock,
+            observer: OnceLock::new(),
         }))
+    }
+
+    /// From here on it is told which keys are trusted.
+    pub(super) fn observe(&self, observer: KeysObserver) {
+        if self.observer.set(observer).is_ok() && !self.known().all.is_empty() {
+            self.tell_keys();
+        }
+    }
+
+    fn tell_keys(&self) {
+        let mut keys: Vec<String> = self.known().all.iter().map(VerificationKey::fingerprint).collect();
+        keys.sort_unstable();
+        let keys = keys.join(", ");
+        event!(TOKEN_KEYS_CHANGED, keys);
+        if let Some(observer) = self.observer.get() {
+            observer(&keys);
+        }
     }
 
     /// The keys that are trusted now.
@@ -189,13 +212,17 @@ impl IssuerKeys {
 
     fn take(&self, keys: Vec<VerificationKey>) {
         let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        let is_lost = |old: &VerificationKey| !keys.iter().any(|key| key.is(old));
-        if known.all.iter().any(is_lost) {
-            known.losses += 1;
-        }
+        let lacks = |some: &[VerificationKey], key: &VerificationKey| !some.iter().any(|other| other.is(key));
+        let is_lost = known.all.iter().any(|old| lacks(&keys, old));
+        let is_new = keys.iter().any(|key| lacks(&known.all, key));
+        known.losses += u64::from(is_lost);
         known.all = Arc::new(keys);
         known.read = Some(((self.clock)(), Instant::now()));
         known.problem = None;
+        drop(known);
+        if is_lost || is_new {
+            self.tell_keys();
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! A public key, and whether it signed something.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
 };
 
 use crate::config::Algorithm;
+use base::hex::Hex;
 
 /// Bits of an RSA key at least. NIST SP 800-57.
 const RSA_BITS_MIN: usize = 2_048;
@@ -61,6 +63,11 @@ impl VerificationKey {
     }
 
     /// Whether it is the same key under the same name.
+    /// 16 digits of a SHA-256 over the key itself.
+    pub(super) fn fingerprint(&self) -> String {
+        Hex(&digest(&SHA256, &self.material).as_ref()[..8]).to_string()
+    }
+
     pub(super) fn is(&self, other: &VerificationKey) -> bool {
         self.kid == other.kid && self.algorithm == other.algorithm && self.material == other.material
     }

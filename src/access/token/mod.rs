@@ -39,6 +39,7 @@ use denied::DeniedTokens;
 use developer::{Developer, DeveloperKey};
 pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
 use issuer_keys::IssuerKeys;
+pub use issuer_keys::KeysObserver;
 use key::{KeyOwner, VerificationKey};
 pub use key_set::{KeySet, TokenClock};
 pub use refused::RefusedToken;
@@ -151,6 +152,13 @@ impl Tokens {
     /// From here on a token for a role that this table does not have is warned about. Decision 208.
     pub fn for_roles_of(self, permissions: Permissions) -> Tokens {
         Tokens { permissions: Some(permissions), ..self }
+    }
+
+    /// From here on it is told which keys of the issuer are trusted: those of now, and those of each change.
+    pub fn observe_keys(&self, observer: KeysObserver) {
+        if let Some(issuer_keys) = &self.issuer_keys {
+            issuer_keys.observe(observer);
+        }
     }
 
     /// Why a token for a role would grant nothing.

@@ -564,6 +564,10 @@ async fn a_verified_token_is_remembered_until_it_ends() {
 #[tokio::test]
 async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     let fixture = Fixture::new();
+    // What was seen: keys could be exchanged and put back, and nothing said so.
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let observed = told.clone();
+    fixture.tokens.observe_keys(Box::new(move |keys| observed.lock().unwrap().push(keys.to_owned())));
     let old = with(json!({}));
     fixture.ask(&old).await.unwrap();
     let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"b"}"#), encode(claims().to_string()));
@@ -583,6 +587,8 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     assert_eq!(fixture.tokens.known(&format!("Bearer {old}")), None);
     assert_eq!(fixture.refusal(&old).await, RefusedToken::KeyUnknown);
     assert!(fixture.ask(&new).await.is_ok());
+    let told: Vec<usize> = told.lock().unwrap().iter().map(|keys| keys.split(", ").count()).collect();
+    assert_eq!(told, [2, 3, 2], "those of the start, both, and without the old one");
 }
 
 /// Contract of `access.token.jwks`: without a key it is no fault of the token.

@@ -214,6 +214,8 @@ events! {
         "Nothing. The number of its entries is in the line; whoever is on it gets 401 from now on.";
     TOKENS_DENIED_OLD   ERROR "token.denied-old"    "the list of denied tokens known last stays in use"
         "Its file cannot be read, or the line that is named can match nothing. Look at access.token.denied.";
+    TOKEN_KEYS_CHANGED  INFO  "token.keys-changed"  "the keys that tokens are verified with"
+        "Nothing after a start or when the issuer has changed its keys; otherwise somebody else has changed access.token.jwks. The audit trail has the same (service.keys).";
     TOKEN_KEYS_NONE     WARN  "token.keys-none"     "there are no keys of tokens"
         "No token can be verified. Look at access.token.jwks and the way there.";
     TOKEN_KEYS_OLD      WARN  "token.keys-old"      "the keys of tokens known last stay in use"

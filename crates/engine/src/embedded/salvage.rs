@@ -36,6 +36,8 @@ pub struct Salvage {
     changes: HashMap<u64, ChangeRow>,
     /// Every change is in `changes`.
     knows_changes: bool,
+    /// The last change of which something is known.
+    last_known: u64,
     /// Where the store says that its journal goes on.
     journal_start: Option<Vec<u8>>,
     lost: Vec<UnreadablePage>,
@@ -109,6 +111,7 @@ impl Salvage {
             journaled: Vec::new(),
             changes: HashMap::new(),
             knows_changes: false,
+            last_known: 0,
             journal_start: None,
             lost: Vec::new(),
             report: Salvaged::default(),
@@ -332,6 +335,7 @@ impl Salvage {
         }
         let found = self.found.iter().map(|found| found.seq).filter(|seq| *seq <= newest.saturating_add(room));
         let known: BTreeSet<u64> = self.changes.keys().copied().chain(found).collect();
+        self.last_known = known.last().copied().unwrap_or(0);
         self.report.changes_unknown = gaps(known.into_iter()).collect();
         if !self.report.changes_unknown.is_empty() {
             // What is not known may be the newest version of a certificate that stood beside a page that is lost.
@@ -355,6 +359,14 @@ impl Salvage {
         report.versions = self.found.len() as u64;
         report.certificates = numbers.keys().filter(|id| !lost.contains_key(*id)).count() as u64;
         report.incomplete = lost.into_iter().map(|(id, lost)| (id, joined(lost))).collect();
+    }
+
+    /// Takes in that changes up to this one were acknowledged, as the audit trail knows: an end of the journal that was damaged looks as one
+    /// that never was.
+    pub fn expect_until(&mut self, change: u64) {
+        if change > self.last_known {
+            self.report.changes_unknown.push((self.last_known + 1, change));
+        }
     }
 
     /// Whether the log of changes does not say that this version was never committed.
