@@ -52,8 +52,8 @@ pub enum EventResult {
     Code(String),
 }
 
-/// Whose a version of a certificate is: the patient's id and identifiers.
-pub type PatientOf<'a> = &'a mut dyn FnMut(Id, Version) -> Option<Arc<Vec<String>>>;
+/// Whose a certificate is, in the version that was shown or, of one that was only asked for, in its first: the patient's id and identifiers.
+pub type PatientOf<'a> = &'a mut dyn FnMut(Id, Option<Version>) -> Option<Arc<Vec<String>>>;
 
 impl EventFilter {
     /// The span of time outside of which nothing is wanted.
@@ -129,9 +129,7 @@ fn concerns(patients: &[String], event: &AuditEvent, patient_of: PatientOf) -> b
     });
     is_named
         || event.entities.iter().any(|(id, version)| {
-            // Of a certificate that was only asked for, or in a version that is not there, its first version tells whose it is.
-            let patient = version.and_then(|version| patient_of(*id, version));
-            let patient = patient.or_else(|| patient_of(*id, Version::FIRST));
+            let patient = patient_of(*id, *version);
             patient.is_some_and(|names| names.iter().any(|name| is_wanted(name)))
         })
 }

@@ -459,9 +459,7 @@ mod tests {
         ] {
             assert!(told(wrong).contains(problem), "{wrong}: {}", told(wrong));
         }
-        assert!(
-            Config::parse("[[registry.fault]]\npath = \"*\"").unwrap_err().0.contains("the setting `fault` is missing")
-        );
+        assert!(Config::parse("[[registry.fault]]\npath = \"*\"").unwrap_err().0.contains("missing field `fault`"));
         assert!(Config::parse("[[registry.fault]]\nfalt = \"*\"").unwrap_err().0.contains("`falt`"));
     }
 

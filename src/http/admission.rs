@@ -226,7 +226,7 @@ mod tests {
         let _first = admission.begin(&client).unwrap();
         let refusal = admission.begin(&client).unwrap_err();
         assert_eq!(refusal.code(), Hcert::TooManyRequests);
-        assert!(refusal.text(fhir::outcome::Language::English).contains("1 at once"));
+        assert!(refusal.text(fhir::outcome::Language::English).contains("limit of concurrent requests is 1"));
         assert_eq!(admission.load.requests_throttled.load(Ordering::Relaxed), 1);
     }
 

@@ -247,6 +247,8 @@ mod tests {
         packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         let refusal = check_body(&packed, BodyContent::Resource).unwrap_err();
         assert_eq!(refusal.code(), Hcert::MediaTypeUnsupported);
-        assert!(refusal.text(Language::English).starts_with("The body's Content-Encoding 'gzip' is not taken"));
+        assert!(
+            refusal.text(Language::English).starts_with("The Content-Encoding 'gzip' of the body is not supported")
+        );
     }
 }

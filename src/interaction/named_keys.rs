@@ -306,10 +306,14 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     })
 }
 
+/// Whom a version is about: identifiers, and the id as the last; none where it names nobody, or cannot be read.
+type PatientNames = Option<Arc<Vec<String>>>;
+
 /// Whose certificates are, remembered for those that are asked for again and again.
 pub struct CertificatePatients<'e> {
     engine: &'e Engine,
-    known: HashMap<(Id, Version), Option<Arc<Vec<String>>>>,
+    /// None for versions that are not there.
+    known: HashMap<(Id, Version), Option<PatientNames>>,
     damage: Option<String>,
 }
 
@@ -328,8 +332,7 @@ impl<'e> CertificatePatients<'e> {
                 if certificates.len() == AUDIT_SHOWN_MAX || !certificates.insert(*entity) {
                     continue;
                 }
-                let names = version.and_then(|version| self.of(*id, version));
-                let names = names.or_else(|| self.of(*id, Version::FIRST));
+                let names = self.of(*id, *version);
                 if let Some((patient, identifiers)) = names.as_deref().and_then(|names| names.split_last()) {
                     let patients = std::slice::from_ref(patient);
                     let patients = if patient.is_empty() { &[] } else { patients };
@@ -345,27 +348,42 @@ impl<'e> CertificatePatients<'e> {
         self.damage.as_deref()
     }
 
-    /// Whom a version is about: identifiers, and the id as the last.
-    pub fn of(&mut self, id: Id, version: Version) -> Option<Arc<Vec<String>>> {
+    /// Whom a certificate is about in a version: identifiers, and the id as the last. Of one that was only asked for, or in a version that is
+    /// not there, its first version says so.
+    pub fn of(&mut self, id: Id, version: Option<Version>) -> PatientNames {
+        let in_version = version.and_then(|version| self.of_version(id, version).unwrap_or_default());
+        if in_version.is_some() {
+            return in_version;
+        }
+        let in_first = self.of_version(id, Version::FIRST);
+        // What was shown was there: a store that was set back lacks it, or one whose pages are damaged.
+        if in_first.is_none() && version.is_some() {
+            self.unread(id, "the store does not have it");
+        }
+        in_first.flatten()
+    }
+
+    /// The same of a version; `None` where there is none.
+    fn of_version(&mut self, id: Id, version: Version) -> Option<PatientNames> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();
         }
-        let found = self.engine.read(id, Some(version), |entry| entry.patient());
-        // What an event names was there: a store that was set back lacks it, or one whose pages are damaged.
-        let problem = match &found {
-            Err(error) => Some(error.to_string()),
-            Ok(None) if version == Version::FIRST => Some("the store does not have it".to_owned()),
-            Ok(_) => None,
+        let found = match self.engine.read(id, Some(version), |entry| entry.patient()) {
+            Ok(found) => found.map(|subject| subject.map(|subject| Arc::new(names_of_subject(&subject)))),
+            Err(error) => {
+                self.unread(id, &error.to_string());
+                Some(None)
+            }
         };
-        if let Some(problem) = problem.filter(|_| self.damage.is_none()) {
-            self.damage = Some(format!("whose certificate {id} is cannot be read: {problem}"));
-        }
-        let found = found.ok().flatten().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
             self.known.clear();
         }
         self.known.insert((id, version), found.clone());
         found
+    }
+
+    fn unread(&mut self, id: Id, problem: &str) {
+        self.damage.get_or_insert_with(|| format!("whose certificate {id} is cannot be read: {problem}"));
     }
 }
 
@@ -389,13 +407,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::open(EngineOptions::in_folder(folder.path().to_owned())).unwrap();
         let mut patients = CertificatePatients::new(&engine);
-        assert_eq!(patients.of(Id::FIRST, Version::FIRST.next()), None);
-        assert_eq!(patients.damage(), None, "its first version tells whose it is");
-        assert_eq!(patients.of(Id::FIRST, Version::FIRST), None);
+        assert_eq!(patients.of(Id::FIRST, None), None);
+        assert_eq!(patients.damage(), None, "who asks for what is not there is about nobody");
+        assert_eq!(patients.of(Id::FIRST, Some(Version::FIRST)), None);
         assert_eq!(patients.damage(), Some("whose certificate 1 is cannot be read: the store does not have it"));
         engine.close();
         let mut patients = CertificatePatients::new(&engine);
-        assert_eq!(patients.of(Id::FIRST, Version::FIRST), None);
+        assert_eq!(patients.of(Id::FIRST, None), None);
         assert!(patients.damage().is_some_and(|told| told.starts_with("whose certificate 1 is cannot be read: ")));
     }
 

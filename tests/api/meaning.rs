@@ -475,14 +475,12 @@ async fn what_names_a_draft_that_was_moved_is_found_for_the_patient_it_is_about_
     assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
     // A page that shows that it was deleted, which is no version about anybody.
     server.delete(&certificate).await.expect(204);
-    for (path, counts_others) in
-        [("Composition/_history?_count=1", true), (&format!("{certificate}/_history?_count=1"), false)]
-    {
+    for path in ["Composition/_history?_count=1", &format!("{certificate}/_history?_count=1")] {
         server.get(path).await.expect(200);
         let event = server.events().pop().expect("an event");
         assert!(server.concerns(&event, ID) && server.concerns(&event, CODE), "{path}: {event:?}");
         // What a page counts and does not show is named too.
-        assert_eq!(server.concerns(&event, "39406240015"), counts_others, "{path}");
+        assert!(server.concerns(&event, "39406240015"), "{path}");
     }
 }
 

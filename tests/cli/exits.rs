@@ -285,7 +285,7 @@ fn missing_and_wrong_files_and_folders_are_named() {
         let with = |flag: &str, value: &str| format!("{} {flag} {value}", without(row.arguments, flag));
         if flags.contains("config") {
             said(&command, &with("--config", "none.toml"), 2, &["none.toml", "No such file"]);
-            said(&command, &with("--config", "folder"), 2, &["folder", "Is a directory"]);
+            said(&command, &with("--config", "folder"), 2, &["folder", "it is no regular file"]);
             let both = [
                 "line 2: server.workers = 100 is out of range: 1 to 64 threads",
                 "line 3: there is no setting `listenn`",

@@ -180,7 +180,7 @@ fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
 fn a_fifo_is_no_settings_file_and_no_archive() {
     let place = with_store();
     make_fifo(&place.path("fifo"));
-    let refused = "fifo cannot be read: it is a FIFO and no regular file";
+    let refused = "fifo cannot be read: it is no regular file";
     place.run(&["stats", "--data", "data", "--config", "fifo"]).expect(2).says(refused);
     place.run(&["stats", "--data", "data", "--config", "/dev/null"]).expect(0);
     place.run(&["restore", "fifo", "--data", "new"]).expect(1).says("fifo: it is a FIFO");
@@ -325,7 +325,7 @@ fn a_search_in_an_index_that_was_overwritten_is_503_until_it_is_built_again() {
         let told = client.send("GET", search, &[], b"").unwrap();
         told.status == 200 && told.json()["total"] == before
     });
-    assert!(server.log().contains("index.given_up") || server.log().contains("is given up"), "{}", server.log());
+    assert!(server.log().contains("index.discarded"), "{}", server.log());
     drop(client);
     // Its log has the error that the index was.
     server.terminate();

@@ -39,8 +39,8 @@ fn subjects() -> Subjects {
 }
 
 /// As [`CertificatePatients`](crate::interaction::CertificatePatients) tells it.
-fn patient_of(id: Id, version: Version) -> Option<Arc<Vec<String>>> {
-    let (patient, code) = subject(id, version)?;
+fn patient_of(id: Id, version: Option<Version>) -> Option<Arc<Vec<String>>> {
+    let (patient, code) = version.and_then(|version| subject(id, version)).or_else(|| subject(id, Version::FIRST))?;
     Some(Arc::new(vec![identifier_of(code), patient.to_owned()]))
 }
 

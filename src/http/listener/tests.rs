@@ -258,7 +258,7 @@ async fn one_address_cannot_take_all_places() {
     until(|| running.load.connections.load(Ordering::Relaxed) == 2).await;
     let text = running.exchange(GET).await;
     assert!(text.starts_with("HTTP/1.1 429 ") && text.contains("HCERT-200"), "{text}");
-    assert!(text.contains("retry-after: 2\r\n") && text.contains("2 connections at once"), "{text}");
+    assert!(text.contains("retry-after: 2\r\n") && text.contains("limit of concurrent connections is 2"), "{text}");
 }
 
 #[tokio::test]
