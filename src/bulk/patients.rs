@@ -172,7 +172,7 @@ pub fn event_of_list(engine: &Engine, identifier: Option<&str>) -> AuditEvent {
     let mut event = AuditEvent::of_command(AuditAction::PatientsList, system_clock()(), "hcert patients list");
     if let Some(identifier) = identifier.filter(|identifier| !identifier.is_empty()) {
         event.identifiers.push(identifier.to_owned());
-        // A failure of the store is told by the list.
+        // The list reports a failure of the store.
         event.patients = ids(engine, Some(identifier)).unwrap_or_default().iter().map(ToString::to_string).collect();
     }
     event

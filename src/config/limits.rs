@@ -194,6 +194,9 @@ pub const DISK_FREE_MB_MIN: u64 = 1_024;
 /// that a full disk cannot keep out.
 pub const AUDIT_FILE_MB: u64 = 16;
 
+/// Megabytes of a file of the audit trail at most (largest `audit.file_mb`): it is read as a whole.
+pub const AUDIT_FILE_MB_MAX: u64 = 64;
+
 /// Bytes of events that are not durable yet. A disk that falls further behind refuses requests; memory holds them until then, for a
 /// disk that turns out to have lost them.
 pub const AUDIT_PENDING_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -5,8 +5,9 @@ use toml::{Table, Value};
 use super::access::{self, is_loopback};
 use super::within::is_within_by_name;
 use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
-use crate::audit::limits::AUDIT_FILE_MB_MAX;
-use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX, NAMESPACE_CHARACTERS_MAX, RECIPIENTS_MAX};
+use crate::config::limits::{
+    AUDIT_FILE_MB_MAX, FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX, NAMESPACE_CHARACTERS_MAX, RECIPIENTS_MAX,
+};
 
 /// Why an archive's folder is refused.
 pub const BACKUP_WITHIN_DATA: &str = "backup.folder must not lie in storage.data: one disk failure would lose both";
