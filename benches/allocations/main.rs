@@ -57,7 +57,7 @@ const BOUNDS: &[Bound] = &[
     bound("connection: search by subject",  Own,          45,    32_900),
     bound("vread",                          Own,           8,     4_900),
     bound("conditional read (304)",         Own,          13,     1_750),
-    bound("history of one",                 Own,          22,    10_100),
+    bound("history of one",                 Own,          22,    10_200),
     bound("search by subject, 5 hits",      Own,          44,    32_550),
     bound("search by employer and period",  Own,          40,     9_800),
     bound("dense search, page 1",           Own,          64,    78_300),

@@ -28,7 +28,9 @@ impl Service {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(Some(id), &history, context);
         let page = self.engine.history(&question).map_err(unreadable)?.ok_or_else(missing)?;
-        self.name_counted(context, question, &page).await?;
+        if counts_few_unseen(page.hits.len(), page.total) {
+            Box::pin(self.name_counted(context, question)).await?;
+        }
         let address = format!("{}/Composition/{id}/_history", context.base_url);
         self.bundle(context, shown(&history, &address, page)).await
     }
@@ -37,22 +39,17 @@ impl Service {
         let history = HistoryParameters::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
         let page = self.history_of_all(context, question.clone()).await?;
-        self.name_counted(context, question, &page).await?;
+        if counts_few_unseen(page.hits.len(), page.total) {
+            Box::pin(self.name_counted(context, question)).await?;
+        }
         let address = format!("{}/Composition/_history", context.base_url);
         self.bundle(context, shown(&history, &address, page)).await
     }
 
     /// Names the versions that a page counts and does not show, as a search that counts a few certificates: each may be about another
     /// patient.
-    async fn name_counted(
-        &self,
-        context: &RequestContext,
-        question: HistoryQuery,
-        page: &HistoryPage,
-    ) -> Result<(), Outcome> {
-        let Some(met) = context.met.as_ref().filter(|_| counts_few_unseen(page.hits.len(), page.total)) else {
-            return Ok(());
-        };
+    async fn name_counted(&self, context: &RequestContext, question: HistoryQuery) -> Result<(), Outcome> {
+        let Some(met) = &context.met else { return Ok(()) };
         let all = HistoryQuery { page: 1, count: AUDIT_COUNTED_MAX, ..question };
         let counted = self.history_of_all(context, all).await?.hits;
         let counted = counted.into_iter().map(|hit| (hit.id, Some(hit.version)));
