@@ -24,7 +24,7 @@ pub(super) struct IssuerKeys {
     refresh: Duration,
     age_max: Duration,
     clock: TokenClock,
-    /// Whom it is told which keys are trusted, at once and at each change.
+    /// Called with the keys that are trusted, at once and at each change.
     observer: OnceLock<KeysObserver>,
 }
 
@@ -83,15 +83,16 @@ impl IssuerKeys {
         }))
     }
 
-    /// From here on it is told which keys are trusted.
+    /// Calls `observer` with the keys that are trusted now, and at each change with those that are trusted from then on.
     pub(super) fn observe(&self, observer: KeysObserver) {
-        if self.observer.set(observer).is_ok() && !self.known().all.is_empty() {
-            self.tell_keys();
+        let keys = self.known().all.clone();
+        if self.observer.set(observer).is_ok() && !keys.is_empty() {
+            self.report_keys(&keys);
         }
     }
 
-    fn tell_keys(&self) {
-        let mut keys: Vec<String> = self.known().all.iter().map(VerificationKey::fingerprint).collect();
+    fn report_keys(&self, keys: &[VerificationKey]) {
+        let mut keys: Vec<String> = keys.iter().map(VerificationKey::fingerprint).collect();
         keys.sort_unstable();
         let keys = keys.join(", ");
         event!(TOKEN_KEYS_CHANGED, keys);
@@ -215,14 +216,14 @@ impl IssuerKeys {
         let lacks = |some: &[VerificationKey], key: &VerificationKey| !some.iter().any(|other| other.is(key));
         let is_lost = known.all.iter().any(|old| lacks(&keys, old));
         let is_new = keys.iter().any(|key| lacks(&known.all, key));
+        // Before a token is verified with them.
+        if is_lost || is_new {
+            self.report_keys(&keys);
+        }
         known.losses += u64::from(is_lost);
         known.all = Arc::new(keys);
         known.read = Some(((self.clock)(), Instant::now()));
         known.problem = None;
-        drop(known);
-        if is_lost || is_new {
-            self.tell_keys();
-        }
     }
 }
 

@@ -62,12 +62,12 @@ impl VerificationKey {
         self.parsed.verify_sig(message, signature).is_ok()
     }
 
-    /// Whether it is the same key under the same name.
     /// 16 digits of a SHA-256 over the key itself.
     pub(super) fn fingerprint(&self) -> String {
         Hex(&digest(&SHA256, &self.material).as_ref()[..8]).to_string()
     }
 
+    /// Whether it is the same key under the same name.
     pub(super) fn is(&self, other: &VerificationKey) -> bool {
         self.kid == other.kid && self.algorithm == other.algorithm && self.material == other.material
     }

@@ -154,7 +154,7 @@ impl Tokens {
         Tokens { permissions: Some(permissions), ..self }
     }
 
-    /// From here on it is told which keys of the issuer are trusted: those of now, and those of each change.
+    /// Calls `observer` with the issuer's keys that are trusted now, and at each change with the new ones.
     pub fn observe_keys(&self, observer: KeysObserver) {
         if let Some(issuer_keys) = &self.issuer_keys {
             issuer_keys.observe(observer);
