@@ -153,7 +153,7 @@ fn fill(
         },
     };
     if trail.is_none()
-        && let Ok(named) = open::last_change_named(&config.storage.data)
+        && let Ok(Some(named)) = open::last_change_named(&config.storage.data)
     {
         changes::expect_changes(&engine, named)?;
     }

@@ -10,7 +10,9 @@ use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, ChainHead, TRAIL_DAMAGED, TrailFiles};
+use crate::audit::{
+    self, AuditAction, AuditEvent, AuditTrail, ChainHead, TRAIL_DAMAGED, TrailFiles, TrailVerifyReport,
+};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepairSetting};
@@ -374,7 +376,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
-    let changes = last_change_named(folder)?.0;
+    let changes = trail_report(folder)?.map_or(0, |trail| trail.last_change.0);
     let journal = JOURNAL_FILES.into_iter().find(|name| has(name));
     let left = match (changes, folder.join("index").is_dir(), journal) {
         (0, false, None) => return Ok(()),
@@ -388,19 +390,28 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     ))
 }
 
-/// The last change that the audit trail of a stopped folder names; 0 where it has no trail.
+/// The last change that the audit trail of a stopped folder names; nothing where it has no trail.
 ///
 /// # Errors
-/// The trail cannot be read.
-pub(super) fn last_change_named(folder: &Path) -> Result<Seq, String> {
-    let audit = audit::folder(folder);
-    match audit.is_dir() {
-        true => {
-            let trail = TrailFiles::list(&audit).map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-            Ok(audit::verify(&trail, &[])?.last_change)
-        }
-        false => Ok(Seq(0)),
+/// The trail is damaged, or cannot be read: the event of a later change may be what is damaged.
+pub(super) fn last_change_named(folder: &Path) -> Result<Option<Seq>, String> {
+    match trail_report(folder)? {
+        Some(trail) if !trail.is_whole() => Err(TRAIL_DAMAGED.to_owned()),
+        trail => Ok(trail.map(|trail| trail.last_change)),
     }
+}
+
+/// What a check of the audit trail of a stopped folder finds; nothing where it has no trail.
+///
+/// # Errors
+/// It cannot be read.
+fn trail_report(folder: &Path) -> Result<Option<TrailVerifyReport>, String> {
+    let audit = audit::folder(folder);
+    if !audit.is_dir() {
+        return Ok(None);
+    }
+    let trail = TrailFiles::list(&audit).map_err(|error| format!("the audit trail cannot be read: {error}"))?;
+    audit::verify(&trail, &[]).map(Some)
 }
 
 fn options(config: &Config, clock: Clock, metrics: Arc<Metrics>) -> engine::EngineOptions {

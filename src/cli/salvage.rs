@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::output::{OpenOutput, OutputArguments, OutputTarget, suffixed};
-use super::{Failure, note, open, say};
+use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
 use base::number::counted;
@@ -17,7 +17,7 @@ pub(super) const HELP: &str = "Write what can still be read of a damaged store; 
 FILE gets the certificates of which every version can be read; `hcert import` takes it. FILE.incomplete gets what is left of the others, \
 and FILE.report.json names what is lost; it is written last, so an empty one means that the salvage was cut off. --force replaces all \
 three. Consents, patients and code lists are not part of an export; the report names closed consents. The \
-data folder is not changed, so the audit trail does not record it. Exit codes: 0 every version was read, 3 something is lost, 1 it could \
+data folder is not changed, so the audit trail does not record it. Exit codes: 0 every version was read, 3 something is lost or may be, 1 it could \
 not be done.";
 
 /// Writes the three files.
@@ -42,8 +42,9 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
         |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", config.storage.data.display()));
     let mut salvage = Salvage::open(&config.storage.data).map_err(|error| problem(&error))?;
     match open::last_change_named(&config.storage.data) {
-        Ok(named) => salvage.expect_until(named.0),
-        Err(error) => note(format_args!("changes that only the audit trail knows are not named: {error}")),
+        Ok(Some(named)) => salvage.expect_until(named.0),
+        Ok(None) => salvage.doubt_end("the audit trail is missing".to_owned()),
+        Err(problem) => salvage.doubt_end(problem),
     }
     let (mut told, mut whole, mut left) = (told.open()?, whole.open()?, OnFirstWrite::Unopened(left));
     let done = bulk::salvage(&salvage, &mut whole, &mut left);
@@ -57,7 +58,7 @@ pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Fa
     say(&in_words(found, out, has_left.then_some(&incomplete), &report))?;
     match found.is_whole() {
         true => Ok(()),
-        false => Err(Failure::Wrong(format!("versions are lost; {} names them", report.display()))),
+        false => Err(Failure::Wrong(format!("versions are lost, or may be; {} says which", report.display()))),
     }
 }
 
@@ -148,7 +149,7 @@ fn in_words(found: &Salvaged, out: &Path, incomplete: Option<&PathBuf>, report: 
         words += &format!("nothing is known of {}\n", counted(unknown, "change", "changes"));
     }
     if !found.knows_all {
-        words += "the log of changes cannot be read to its end: the newest versions may be lost without being named\n";
+        words += "the newest versions may be lost without being named: the log of changes cannot be read to its end, or the audit trail, which names the last change, is missing or damaged\n";
     }
     if !found.closed.is_empty() {
         let closed = counted(found.closed.len() as u64, "certificate has", "certificates have");

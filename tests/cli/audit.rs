@@ -398,6 +398,13 @@ fn a_damaged_end_of_the_journal_is_told_by_the_trail_and_no_id_is_given_twice() 
     let report = fs::read_to_string(place.path("left.ndjson.report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["changes_unknown"], serde_json::json!([[3, 3]]), "{report}");
+    // What was seen: without the trail it knew all and had lost nothing.
+    fs::rename(place.path("data/audit"), place.path("audit")).unwrap();
+    place.run(&["export", "--salvage", "--force", "--out", "left.ndjson", "--data", "data"]).expect(3);
+    let report = fs::read_to_string(place.path("left.ndjson.report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["knows_all"], &report["problems"][0]), (&false.into(), &"the audit trail is missing".into()));
+    fs::rename(place.path("audit"), place.path("data/audit")).unwrap();
     place.run(&["audit", "accept", "--data", "data"]).expect(0);
     place.run(&["backup", "accepted.tar", "--data", "data"]).expect(0);
     let server = Process::start(&data);

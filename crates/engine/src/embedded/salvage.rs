@@ -82,7 +82,8 @@ pub struct Salvaged {
     pub unconfirmed: Vec<(u64, u32)>,
     /// Versions of which the file holds several that differ, none of them confirmed: all are left out.
     pub ambiguous: Vec<(u64, u32)>,
-    /// The log of changes could be read to its end, so that every version that is lost is named. Otherwise the newest may be missing too.
+    /// The log of changes could be read to its end, and the audit trail says that it is the end, so that every version that is lost is named.
+    /// Otherwise the newest may be missing too.
     pub knows_all: bool,
     /// Consents that hold, by certificate: closed to `doctor`, to `representative`. An export has no consents; set them again.
     pub closed: BTreeMap<u64, Vec<&'static str>>,
@@ -367,6 +368,12 @@ impl Salvage {
         if change > self.last_known {
             self.report.changes_unknown.push((self.last_known + 1, change));
         }
+    }
+
+    /// Takes in that nobody knows up to which change they were acknowledged.
+    pub fn doubt_end(&mut self, problem: String) {
+        self.report.knows_all = false;
+        self.report.problems.push(problem);
     }
 
     /// Whether the log of changes does not say that this version was never committed.
