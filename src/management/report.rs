@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ServicePhase;
 use base::metrics::Readings;
+use base::metrics::names::{PART_STATE, READY};
 
 /// How well something is, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -120,8 +121,7 @@ impl HealthReport {
             service.into_iter().chain(self.told.parts.iter().map(|part| (part.name, part.status.name()))).collect();
         let is_ready = self.reasons().is_empty();
         let readings = &mut self.told.readings;
-        let help = "How each part of the service is: 1 for the state it is in. 'service' is the worst of them";
-        readings.states("hcert_part_state", help, "part", &HealthStatus::NAMES, &states);
-        readings.gauge("hcert_ready", "Whether requests are welcome, 1 or 0", f64::from(u8::from(is_ready)));
+        readings.states(&PART_STATE, &HealthStatus::NAMES, &states);
+        readings.gauge(&READY, f64::from(u8::from(is_ready)));
     }
 }

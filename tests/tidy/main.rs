@@ -323,6 +323,25 @@ fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line()
     }
 }
 
+/// So the page about metrics names none that nobody tells.
+#[test]
+fn every_metric_of_the_table_is_told() {
+    let own = "crates/base/src/metrics/names.rs";
+    let table = fs::read_to_string(own).expect("the table of metrics is there");
+    let told: String = sources().iter().filter(|file| *file != Path::new(own)).map(|file| code(file)).collect();
+    let words: BTreeSet<&str> =
+        told.split(|character: char| !(character.is_ascii_uppercase() || character == '_')).collect();
+    let names = table.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (name, kind) = (words.next()?, words.next()?);
+        (["Counter", "Gauge", "Histogram"].contains(&kind) && words.next()?.starts_with('"')).then_some(name)
+    });
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 40, "{names:?}");
+    let silent: Vec<&&str> = names.iter().filter(|name| !words.contains(**name)).collect();
+    assert!(silent.is_empty(), "told by nothing: {silent:?}");
+}
+
 /// The first folder or file below `src`.
 fn module(file: &Path) -> String {
     let below = file.strip_prefix("src").expect("sources lie below src");

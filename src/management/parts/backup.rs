@@ -2,6 +2,7 @@
 
 use crate::backup;
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{BACKUP_AGE_SECONDS, BACKUP_LAST_CHANGE, BACKUP_LAST_SECONDS};
 use engine::Clock;
 
 /// Watches backups.
@@ -22,11 +23,9 @@ impl WatchedPart for BackupPart {
         told.add(part(&status, self.every_minutes, now));
         if let Some(last) = status.last_ok {
             let readings = &mut told.readings;
-            let help = "When the last backup was taken, seconds since 1970 UTC";
-            readings.gauge("hcert_backup_last_seconds", help, last as f64 / 1000.0);
-            readings.gauge("hcert_backup_age_seconds", "How long ago that was", age_ms(last, now) as f64 / 1000.0);
-            let help = "Number of the last change that it holds";
-            readings.gauge("hcert_backup_last_change", help, status.last_until as f64);
+            readings.gauge(&BACKUP_LAST_SECONDS, last as f64 / 1000.0);
+            readings.gauge(&BACKUP_AGE_SECONDS, age_ms(last, now) as f64 / 1000.0);
+            readings.gauge(&BACKUP_LAST_CHANGE, status.last_until as f64);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{CLOCK_AHEAD_SECONDS, CLOCK_BEHIND_SECONDS};
 use engine::{ClockProblem, ClockState, Engine};
 
 /// Watches the clock as the engine judges it.
@@ -13,10 +14,8 @@ impl WatchedPart for ClockPart {
         let state = self.0.clock();
         told.add(part(&state));
         let readings = &mut told.readings;
-        let help = "How far the system clock has jumped forward and is not trusted";
-        readings.gauge("hcert_clock_ahead_seconds", help, ahead_ms(&state) as f64 / 1000.0);
-        let help = "How far the system clock is behind the newest time stamp";
-        readings.gauge("hcert_clock_behind_seconds", help, behind_ms(&state) as f64 / 1000.0);
+        readings.gauge(&CLOCK_AHEAD_SECONDS, ahead_ms(&state) as f64 / 1000.0);
+        readings.gauge(&CLOCK_BEHIND_SECONDS, behind_ms(&state) as f64 / 1000.0);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{DISK_FREE, DISK_TOTAL};
 
 /// Watches the file system of a folder.
 pub struct DiskPart {
@@ -16,9 +17,8 @@ impl WatchedPart for DiskPart {
         let disk = engine::DiskSpace::of(&self.folder);
         told.add(part(disk, self.free_bytes_min));
         if let Some(engine::DiskSpace { free_bytes, total_bytes }) = disk {
-            let help = "Room on the disk of the data folder";
-            told.readings.gauge("hcert_disk_free_bytes", help, free_bytes as f64);
-            told.readings.gauge("hcert_disk_total_bytes", "Size of the disk of the data folder", total_bytes as f64);
+            told.readings.gauge(&DISK_FREE, free_bytes as f64);
+            told.readings.gauge(&DISK_TOTAL, total_bytes as f64);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use crate::output::{OutputState, QueuedOutput};
+use base::metrics::names::{LOG_LINES_DROPPED, LOG_QUEUE};
 
 /// Seconds that one write of the log may take before the part `log` is degraded.
 const LOG_WRITE_STALLED_S: u64 = 5;
@@ -19,10 +20,8 @@ impl WatchedPart for LogOutput {
         let state = self.0.state();
         told.add(part(&state));
         let reasons = [("queue", state.dropped.queue), ("write", state.dropped.write), ("long", state.dropped.long)];
-        let help = "Lines of the log that were not written, by reason: a full queue, a failed write, too long a line";
-        told.readings.counters("hcert_log_lines_dropped", help, "reason", &reasons);
-        let help = "Lines of the log that wait to be written";
-        told.readings.gauge("hcert_log_queue_bytes", help, state.queued_bytes as f64);
+        told.readings.counters(&LOG_LINES_DROPPED, &reasons);
+        told.readings.gauge(&LOG_QUEUE, state.queued_bytes as f64);
     }
 }
 

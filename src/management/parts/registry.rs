@@ -6,6 +6,7 @@ use crate::http::HttpServer;
 use crate::interaction::Service;
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use crate::registry::{BreakerState, CredentialState, RegistryHealth};
+use base::metrics::names::{REGISTRY_BREAKER, REGISTRY_CREDENTIAL};
 
 /// Watches the registry of a service.
 pub struct RegistryPart(pub Arc<HttpServer<Service>>);
@@ -15,13 +16,11 @@ impl WatchedPart for RegistryPart {
         let health = self.0.service().registry().health();
         told.add(part(&health));
         if let RegistryHealth::Remote { breaker, credential, .. } = health {
-            let help = "Whether questions go to the patient registry (closed) or it is left alone (open)";
             let states = ["closed", "half-open", "open"];
-            told.readings.states("hcert_registry_breaker", help, "registry", &states, &[("remote", name(breaker))]);
-            let help = "Whether the patient registry accepts the service's own credential, or its file cannot be read";
+            told.readings.states(&REGISTRY_BREAKER, &states, &[("remote", name(breaker))]);
             let states = ["accepted", "refused", "unreadable"];
             let is = [("remote", credential_name(credential))];
-            told.readings.states("hcert_registry_credential", help, "registry", &states, &is);
+            told.readings.states(&REGISTRY_CREDENTIAL, &states, &is);
         }
     }
 }

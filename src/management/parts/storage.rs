@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{INDEX_BUILT, INDEX_LAG_CHANGES, LAST_CHANGE, OVERLAY_ROWS, WRITE_QUEUE_JOBS};
 use engine::{Engine, EngineHealth, IndexHealth, StoreHealth};
 
 /// Watches the engine.
@@ -14,24 +15,20 @@ impl WatchedPart for StoragePart {
         told.add(store(&health));
         told.add(index(&health));
         let readings = &mut told.readings;
-        readings.gauge("hcert_last_change", "Number of the last change that was acknowledged", health.seq.0 as f64);
-        let help = "Requests handed to the writer that it has not begun with";
-        readings.gauge("hcert_write_queue_jobs", help, health.queue as f64);
-        let help = "Rows of changes that the index does not hold yet";
-        readings.gauge("hcert_overlay_rows", help, health.overlay_rows as f64);
+        readings.gauge(&LAST_CHANGE, health.seq.0 as f64);
+        readings.gauge(&WRITE_QUEUE_JOBS, health.queue as f64);
+        readings.gauge(&OVERLAY_ROWS, health.overlay_rows as f64);
         match health.index {
             IndexHealth::Live { lag } => {
-                readings.gauge("hcert_index_lag_changes", "Changes that the index does not hold yet", lag as f64);
-                readings.gauge("hcert_index_built_ratio", BUILT, 1.0);
+                readings.gauge(&INDEX_LAG_CHANGES, lag as f64);
+                readings.gauge(&INDEX_BUILT, 1.0);
             }
             IndexHealth::Building { percent, .. } => {
-                readings.gauge("hcert_index_built_ratio", BUILT, percent as f64 / 100.0);
+                readings.gauge(&INDEX_BUILT, percent as f64 / 100.0);
             }
         }
     }
 }
-
-const BUILT: &str = "How much of the index is built, 1 when searches are answered";
 
 pub(crate) fn store(health: &EngineHealth) -> HealthPart {
     let part = match &health.store {

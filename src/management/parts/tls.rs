@@ -7,6 +7,7 @@ use crate::http::HttpServer;
 use crate::interaction::Service;
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
 use crate::tls;
+use base::metrics::names::TLS_CERTIFICATE_END;
 
 /// Watches the certificate of a service.
 pub struct TlsPart(pub Arc<HttpServer<Service>>);
@@ -16,8 +17,7 @@ impl WatchedPart for TlsPart {
         let now = now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {
-            let help = "When the certificate of the service ends, seconds since 1970 UTC";
-            told.readings.gauge("hcert_tls_certificate_end_seconds", help, end as f64);
+            told.readings.gauge(&TLS_CERTIFICATE_END, end as f64);
         }
         told.add(part("tls", &status, now));
     }

@@ -6,6 +6,7 @@ use crate::access::KeySet;
 use crate::http::HttpServer;
 use crate::interaction::Service;
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{TOKEN_KEYS, TOKEN_KEYS_AGE};
 
 /// Refreshes that may fail in a row before the age of the keys itself is reported.
 const JWKS_REFRESHES_LATE: u32 = 3;
@@ -20,11 +21,9 @@ impl WatchedPart for TokenKeys {
         let denied = settings.tokens.as_ref().and_then(|tokens| tokens.denied_problem());
         told.add(part(set.as_ref(), settings.needs_token, denied.as_deref()));
         let Some(set) = set else { return };
-        let help = "Keys of the issuer that tokens are verified with";
-        told.readings.gauge("hcert_token_keys", help, set.keys as f64);
+        told.readings.gauge(&TOKEN_KEYS, set.keys as f64);
         if let Some(age) = set.age {
-            let help = "How long ago the issuer's keys were read";
-            told.readings.gauge("hcert_token_keys_age_seconds", help, age.as_secs_f64());
+            told.readings.gauge(&TOKEN_KEYS_AGE, age.as_secs_f64());
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::audit::{AuditTrail, TrailHealth, TrailState};
 use crate::management::{HealthPart, HealthStatus, PartReports, WatchedPart};
+use base::metrics::names::{AUDIT_LAG_EVENTS, AUDIT_LAG_SECONDS, AUDIT_LAST_EVENT};
 
 /// Watches the audit trail.
 pub struct TrailPart(pub Arc<AuditTrail>);
@@ -13,10 +14,9 @@ impl WatchedPart for TrailPart {
         let health = self.0.health();
         told.add(part(&health));
         let readings = &mut told.readings;
-        readings.gauge("hcert_audit_last_event", "Number of the newest event of the audit trail", health.head.0 as f64);
-        readings.gauge("hcert_audit_lag_events", "Events that are not durable yet", lag(&health) as f64);
-        let help = "How long the first of them has waited";
-        readings.gauge("hcert_audit_lag_seconds", help, health.waits.as_secs_f64());
+        readings.gauge(&AUDIT_LAST_EVENT, health.head.0 as f64);
+        readings.gauge(&AUDIT_LAG_EVENTS, lag(&health) as f64);
+        readings.gauge(&AUDIT_LAG_SECONDS, health.waits.as_secs_f64());
     }
 }
 

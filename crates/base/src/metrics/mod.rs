@@ -4,6 +4,7 @@
 //! whoever counts. What is simply so at a moment is asked for when somebody wants to know: [`Readings`], made anew each time. Neither
 //! ever holds a name, an id or anything else that leads to a person: every label comes from a list that the program was built with.
 
+pub mod names;
 mod process;
 mod readings;
 mod requests;

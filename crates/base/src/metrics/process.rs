@@ -4,6 +4,9 @@ use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Readings;
+use super::names::{
+    PROCESS_CPU, PROCESS_MAX_FDS, PROCESS_OPEN_FDS, PROCESS_RESIDENT_MEMORY, PROCESS_START_TIME, PROCESS_THREADS,
+};
 
 /// When the service began, by both clocks: one that people read, one that never jumps.
 #[derive(Clone, Copy, Debug)]
@@ -64,21 +67,20 @@ impl ProcessFigures {
 
     /// Under the names that every process of a Prometheus has.
     pub fn tell(&self, started: StartTimes, readings: &mut Readings) {
-        let help = "When the service began, seconds since 1970 UTC";
-        readings.gauge("process_start_time_seconds", help, started.seconds());
+        readings.gauge(&PROCESS_START_TIME, started.seconds());
         let gauges = [
-            ("process_resident_memory_bytes", "Memory that is really there", self.resident_bytes),
-            ("process_open_fds", "Open files and sockets", self.open_files),
-            ("process_max_fds", "Open files and sockets that the system allows", self.open_files_max),
-            ("process_threads", "Threads", self.threads),
+            (PROCESS_RESIDENT_MEMORY, self.resident_bytes),
+            (PROCESS_OPEN_FDS, self.open_files),
+            (PROCESS_MAX_FDS, self.open_files_max),
+            (PROCESS_THREADS, self.threads),
         ];
-        for (name, help, value) in gauges {
+        for (metric, value) in gauges {
             if let Some(value) = value {
-                readings.gauge(name, help, value as f64);
+                readings.gauge(&metric, value as f64);
             }
         }
         if let Some(seconds) = self.cpu_seconds {
-            readings.counter("process_cpu_seconds", "Time of the processor, kernel included", seconds);
+            readings.counter(&PROCESS_CPU, seconds);
         }
     }
 }

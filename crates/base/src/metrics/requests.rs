@@ -9,7 +9,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
+
+use super::names::{ERRORS, HTTP_REQUEST_DURATION, HTTP_REQUESTS, HTTP_REQUESTS_IN_FLIGHT};
 
 /// Seconds: a read takes a tenth of a millisecond, a write some, a heavy search some hundred; ten seconds is when clients give up.
 const SECONDS: [f64; 16] =
@@ -59,13 +61,10 @@ impl Requests {
             under_way: Gauge::default(),
             errors: Family::default(),
         };
-        registry.register("hcert_http_requests", "Requests answered", requests.answered.clone());
-        let help = "Time from the head of a request to its finished answer, sending left out";
-        registry.register_with_unit("hcert_http_request_duration", help, Unit::Seconds, requests.seconds.clone());
-        registry.register("hcert_http_requests_in_flight", "Requests being answered", requests.under_way.clone());
-        let help =
-            "Requests refused, by the code that decides their status; 'reflected' stands for codes of other systems";
-        registry.register("hcert_errors", help, requests.errors.clone());
+        HTTP_REQUESTS.register(registry, requests.answered.clone());
+        HTTP_REQUEST_DURATION.register(registry, requests.seconds.clone());
+        HTTP_REQUESTS_IN_FLIGHT.register(registry, requests.under_way.clone());
+        ERRORS.register(registry, requests.errors.clone());
         requests
     }
 

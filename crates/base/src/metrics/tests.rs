@@ -53,15 +53,15 @@ fn a_request_that_is_given_up_is_under_way_no_longer() {
 #[test]
 fn readings_say_their_unit_and_exactly_one_state_of_each_thing() {
     let mut readings = Readings::default();
-    readings.gauge("hcert_disk_free_bytes", "Free", 5.0);
-    readings.counter("hcert_audit_events", "Events", 7.0);
-    readings.states("hcert_part_state", "States", "part", &["ok", "down"], &[("disk", "down")]);
+    readings.gauge(&names::DISK_FREE, 5.0);
+    readings.counter(&names::CONNECTIONS_ACCEPTED, 7.0);
+    readings.states(&names::PART_STATE, &["ok", "down"], &[("disk", "down")]);
     readings.build("1.2.3");
     let text = Metrics::new().text(&readings);
     for line in [
         "# UNIT hcert_disk_free_bytes bytes",
         "hcert_disk_free_bytes 5.0",
-        "hcert_audit_events_total 7.0",
+        "hcert_connections_accepted_total 7.0",
         r#"hcert_part_state{part="disk",state="down"} 1"#,
         r#"hcert_part_state{part="disk",state="ok"} 0"#,
         r#"hcert_build_info{version="1.2.3"} 1.0"#,

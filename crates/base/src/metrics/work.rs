@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
+
+use super::names::{
+    COMMIT_DURATION, COMMITS_FAILED, INDEX_REBUILT, INDEX_ROUND_DURATION, STORE_REOPENED, WRITE_BATCH_JOBS,
+};
 
 /// Requests of a batch, up to its bound.
 const JOBS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
@@ -36,16 +40,12 @@ impl WorkCounters {
             round: Histogram::new(ROUND_SECONDS),
             rebuilt: Counter::default(),
         };
-        registry.register("hcert_write_batch_jobs", "Requests decided in one transaction", work.batch_jobs.clone());
-        let help = "Time of a durable commit, from the last decision to the disk's word";
-        registry.register_with_unit("hcert_commit_duration", help, Unit::Seconds, work.commit.clone());
-        let help = "Batches that were not stored, or of which nobody knows";
-        registry.register("hcert_commits_failed", help, work.commits_failed.clone());
-        let help = "Times the store was opened again after a failure";
-        registry.register("hcert_store_reopened", help, work.reopened.clone());
-        let help = "Time of a round of the index that had something to take in";
-        registry.register_with_unit("hcert_index_round_duration", help, Unit::Seconds, work.round.clone());
-        registry.register("hcert_index_rebuilt", "Times the index was given up and built again", work.rebuilt.clone());
+        WRITE_BATCH_JOBS.register(registry, work.batch_jobs.clone());
+        COMMIT_DURATION.register(registry, work.commit.clone());
+        COMMITS_FAILED.register(registry, work.commits_failed.clone());
+        STORE_REOPENED.register(registry, work.reopened.clone());
+        INDEX_ROUND_DURATION.register(registry, work.round.clone());
+        INDEX_REBUILT.register(registry, work.rebuilt.clone());
         work
     }
 
