@@ -1,17 +1,22 @@
 //! `hcert catalogue`: every error code, our own and those of the registry and the services behind it; and the pages of
 //! `docs/` that are made of tables.
 
+mod api;
 mod certificates;
+mod commands;
+mod errors;
 mod lines;
 mod logging;
 mod markdown;
+mod metrics;
+mod settings;
 mod ways;
 
 use std::path::PathBuf;
 
-use super::{Failure, note, open, say, settings};
+use super::{Cli, Failure, note, open, say, settings, with_exit_codes};
 use certificate::{Names, Profile};
-use clap::Args;
+use clap::{Args, CommandFactory, ValueEnum};
 use fhir::outcome::reflected::System;
 use lines::{CatalogueLine, OWN, own, reflected};
 
@@ -26,37 +31,55 @@ pub(super) struct Catalogue {
     /// One JSON object per line, with the texts in English and Estonian
     #[arg(long)]
     json: bool,
-    /// The file docs/ERRORS.md, with the addresses of the default settings
-    #[arg(long, conflicts_with_all = ["json", "system"])]
-    markdown: bool,
-    /// The file docs/LOGGING.md: fields and events of the log, and actions of the audit trail
-    #[arg(long, conflicts_with_all = ["json", "system", "markdown"])]
-    log_markdown: bool,
-    /// A file of docs/reference: everything that a certificate of this kind contains
-    #[arg(
-        long,
-        value_name = "KIND",
-        value_parser = ["driver", "occupational"],
-        conflicts_with_all = ["json", "system", "markdown", "log_markdown"]
-    )]
-    certificate: Option<String>,
+    /// Print a page of docs/ that is made of the program's own tables, with the addresses of the default settings
+    #[arg(long, value_enum, value_name = "PAGE", conflicts_with_all = ["json", "system", "config"])]
+    page: Option<GeneratedPage>,
     /// File with settings [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
+/// A page that is made of the program's own tables.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum GeneratedPage {
+    /// docs/reference/api.md
+    Api,
+    /// docs/reference/commands.md
+    Commands,
+    /// docs/reference/driver-certificate.md
+    DriverCertificate,
+    /// docs/ERRORS.md
+    Errors,
+    /// docs/LOGGING.md
+    Logging,
+    /// docs/reference/metrics.md
+    Metrics,
+    /// docs/reference/occupational-certificate.md
+    OccupationalCertificate,
+    /// docs/reference/settings.md
+    Settings,
+}
+
+impl GeneratedPage {
+    fn text(self) -> String {
+        match self {
+            GeneratedPage::Api => api::page(),
+            GeneratedPage::Commands => commands::page(with_exit_codes(Cli::command())),
+            GeneratedPage::DriverCertificate => certificates::page(Profile::Driver),
+            GeneratedPage::Errors => errors::page(),
+            GeneratedPage::Logging => logging::page(),
+            GeneratedPage::Metrics => metrics::page(),
+            GeneratedPage::OccupationalCertificate => certificates::page(Profile::Occupational),
+            GeneratedPage::Settings => settings::page(),
+        }
+    }
+}
+
 impl Catalogue {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        if let Some(kind) = self.certificate {
-            let profile = if kind == "driver" { Profile::Driver } else { Profile::Occupational };
-            return say(&certificates::page(profile));
-        }
-        if self.log_markdown {
-            return say(&logging::page());
-        }
-        if self.markdown {
-            return say(&markdown::errors());
+        if let Some(page) = self.page {
+            return say(&page.text());
         }
         let config = settings(self.config)?;
         let names = open::names(&config, &config.base_url());

@@ -5,27 +5,17 @@
 use super::Answer;
 use super::context::RequestContext;
 use super::operation_parameters::{
-    CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
-    told,
+    CodingParameter, LOOKUP, OperationParameters, missing, not_at_hand, parameters, told,
 };
 use super::service::Service;
 use certificate::terminology::{CodeSystem, Concept, Terminology};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-const KNOWN: &[ParameterDefinition] = &[
-    once("code", ParameterKind::Text),
-    once("system", ParameterKind::Text),
-    once("version", ParameterKind::Text),
-    once("coding", ParameterKind::Coding),
-    once("displayLanguage", ParameterKind::Text),
-    ParameterDefinition { name: "property", kind: ParameterKind::Text, repeats: true },
-];
-
 impl Service {
     /// Tells a code's name, designations and properties.
     pub(super) fn lookup(&self, context: &RequestContext, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
-        let asked = OperationParameters::read(context, body, KNOWN)?;
+        let asked = OperationParameters::read(context, body, LOOKUP)?;
         let terminology = self.terminology();
         let coding = coding(&asked)?;
         let list = match (id, coding.system.as_deref()) {

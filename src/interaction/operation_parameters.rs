@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::context::RequestContext;
+use super::table::{InteractionKind, ListKind};
 use fhir::json::{self, Json};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome};
@@ -29,6 +30,20 @@ pub enum ParameterKind {
     Concept,
     /// A ValueSet: in a body only.
     ValueSet,
+}
+
+impl ParameterKind {
+    /// What a value is, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            ParameterKind::Text => "text",
+            ParameterKind::Flag => "true or false",
+            ParameterKind::Number => "whole number from 0",
+            ParameterKind::Coding => "Coding, in a body only",
+            ParameterKind::Concept => "CodeableConcept, in a body only",
+            ParameterKind::ValueSet => "ValueSet, in a body only",
+        }
+    }
 }
 
 /// A parameter that may stand once.
@@ -278,3 +293,48 @@ pub(super) const EXPAND: &[ParameterDefinition] = &[
     once("includeDesignations", ParameterKind::Flag),
     once("displayLanguage", ParameterKind::Text),
 ];
+
+/// What `$lookup` takes.
+pub(super) const LOOKUP: &[ParameterDefinition] = &[
+    once("code", ParameterKind::Text),
+    once("system", ParameterKind::Text),
+    once("version", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("displayLanguage", ParameterKind::Text),
+    ParameterDefinition { name: "property", kind: ParameterKind::Text, repeats: true },
+];
+
+/// What `$validate-code` of a CodeSystem takes.
+pub(super) const VALIDATE_CODE_OF_CODE_SYSTEM: &[ParameterDefinition] = &[
+    once("url", ParameterKind::Text),
+    once("code", ParameterKind::Text),
+    once("version", ParameterKind::Text),
+    once("display", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("codeableConcept", ParameterKind::Concept),
+    once("displayLanguage", ParameterKind::Text),
+];
+
+/// What `$validate-code` of a ValueSet takes.
+pub(super) const VALIDATE_CODE_OF_VALUE_SET: &[ParameterDefinition] = &[
+    once("url", ParameterKind::Text),
+    once("valueSetVersion", ParameterKind::Text),
+    once("code", ParameterKind::Text),
+    once("system", ParameterKind::Text),
+    once("systemVersion", ParameterKind::Text),
+    once("display", ParameterKind::Text),
+    once("coding", ParameterKind::Coding),
+    once("codeableConcept", ParameterKind::Concept),
+    once("displayLanguage", ParameterKind::Text),
+];
+
+/// What an operation takes by name; nothing where it takes a resource as it is.
+pub fn of(operation: InteractionKind) -> &'static [ParameterDefinition] {
+    match operation {
+        InteractionKind::Expand => EXPAND,
+        InteractionKind::Lookup => LOOKUP,
+        InteractionKind::ValidateCode(ListKind::CodeSystem) => VALIDATE_CODE_OF_CODE_SYSTEM,
+        InteractionKind::ValidateCode(ListKind::ValueSet) => VALIDATE_CODE_OF_VALUE_SET,
+        _ => &[],
+    }
+}

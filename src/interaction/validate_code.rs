@@ -8,36 +8,14 @@
 use super::conformance::{check_version, code_system, value_set};
 use super::context::RequestContext;
 use super::operation_parameters::{
-    CodingParameter, OperationParameters, ParameterDefinition, ParameterKind, missing, not_at_hand, once, parameters,
-    told,
+    CodingParameter, OperationParameters, VALIDATE_CODE_OF_CODE_SYSTEM, VALIDATE_CODE_OF_VALUE_SET, missing,
+    not_at_hand, parameters, told,
 };
 use super::service::Service;
 use super::{Answer, ListKind};
 use certificate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};
 use fhir::json::Json;
 use fhir::outcome::{Language, Outcome};
-
-const OF_CODE_SYSTEM: &[ParameterDefinition] = &[
-    once("url", ParameterKind::Text),
-    once("code", ParameterKind::Text),
-    once("version", ParameterKind::Text),
-    once("display", ParameterKind::Text),
-    once("coding", ParameterKind::Coding),
-    once("codeableConcept", ParameterKind::Concept),
-    once("displayLanguage", ParameterKind::Text),
-];
-
-const OF_VALUE_SET: &[ParameterDefinition] = &[
-    once("url", ParameterKind::Text),
-    once("valueSetVersion", ParameterKind::Text),
-    once("code", ParameterKind::Text),
-    once("system", ParameterKind::Text),
-    once("systemVersion", ParameterKind::Text),
-    once("display", ParameterKind::Text),
-    once("coding", ParameterKind::Coding),
-    once("codeableConcept", ParameterKind::Concept),
-    once("displayLanguage", ParameterKind::Text),
-];
 
 /// The list that is asked.
 #[derive(Clone, Copy)]
@@ -56,8 +34,8 @@ impl Service {
         body: &[u8],
     ) -> Result<Answer, Outcome> {
         let known = match kind {
-            ListKind::CodeSystem => OF_CODE_SYSTEM,
-            ListKind::ValueSet => OF_VALUE_SET,
+            ListKind::CodeSystem => VALIDATE_CODE_OF_CODE_SYSTEM,
+            ListKind::ValueSet => VALIDATE_CODE_OF_VALUE_SET,
         };
         let asked = OperationParameters::read(context, body, known)?;
         let terminology = self.terminology();

@@ -58,36 +58,41 @@ fn a_system_is_meant_by_its_id_its_address_or_its_short_name() {
     assert!(moved.expect(0).text().lines().all(|line| line.contains("\"https://mpi.example.ee\"")));
 }
 
-#[test]
-fn the_page_of_errors_is_what_the_catalogue_makes() {
-    let made = Place::new().run(&["catalogue", "--markdown"]);
-    let page = fs::read_to_string("docs/ERRORS.md").unwrap();
-    assert!(made.expect(0).text() == page, "renew it: hcert catalogue --markdown > docs/ERRORS.md");
-}
-
-#[test]
-fn the_page_of_the_log_is_what_the_tables_make() {
-    let made = Place::new().run(&["catalogue", "--log-markdown"]);
-    let page = fs::read_to_string("docs/LOGGING.md").unwrap();
-    assert!(made.expect(0).text() == page, "renew it: hcert catalogue --log-markdown > docs/LOGGING.md");
-}
-
-/// Kinds of certificates, as the command names them, and their pages.
-const CERTIFICATES: [(&str, &str); 2] = [
-    ("driver", "docs/reference/driver-certificate.md"),
-    ("occupational", "docs/reference/occupational-certificate.md"),
+/// Pages that are made of the program's own tables, as the command names them, and their files.
+const PAGES: [(&str, &str); 8] = [
+    ("api", "docs/reference/api.md"),
+    ("commands", "docs/reference/commands.md"),
+    ("driver-certificate", "docs/reference/driver-certificate.md"),
+    ("errors", "docs/ERRORS.md"),
+    ("logging", "docs/LOGGING.md"),
+    ("metrics", "docs/reference/metrics.md"),
+    ("occupational-certificate", "docs/reference/occupational-certificate.md"),
+    ("settings", "docs/reference/settings.md"),
 ];
 
+/// Those of certificates.
+const CERTIFICATES: [&str; 2] = ["docs/reference/driver-certificate.md", "docs/reference/occupational-certificate.md"];
+
+/// With `HCERT_WRITE=1` the files are made anew.
 #[test]
-fn the_pages_of_certificates_are_what_the_profiles_and_code_lists_make() {
-    for (kind, page) in CERTIFICATES {
-        let made = Place::new().run(&["catalogue", "--certificate", kind]);
-        let text = fs::read_to_string(page).unwrap();
-        assert!(made.expect(0).text() == text, "renew it: hcert catalogue --certificate {kind} > {page}");
-    }
+fn every_page_of_the_program_is_what_its_tables_make() {
     let place = Place::new();
-    place.run(&["catalogue", "--certificate", "military"]).expect(2).says("driver, occupational");
-    place.run(&["catalogue", "--certificate", "driver", "--markdown"]).expect(2).says("--markdown");
+    let writes = std::env::var_os("HCERT_WRITE").is_some();
+    let mut stale = Vec::new();
+    for (page, file) in PAGES {
+        let ran = place.run(&["catalogue", "--page", page]);
+        let made = ran.expect(0).text();
+        if writes {
+            fs::write(file, made).expect("the tests run in the project's folder");
+        }
+        if fs::read_to_string(file).unwrap_or_default() != made {
+            stale.push(format!("hcert catalogue --page {page} > {file}"));
+        }
+    }
+    assert!(stale.is_empty(), "renew: {stale:#?}");
+    let names = PAGES.map(|(page, _)| page).join(", ");
+    place.run(&["catalogue", "--page", "military"]).expect(2).says(&names);
+    place.run(&["catalogue", "--page", "errors", "--json"]).expect(2).says("--json");
 }
 
 /// The setting makes a missing decision an error of what is completed, as the pages say.
@@ -98,7 +103,7 @@ fn every_smallest_body_is_stored_in_its_state_and_refused_without_any_one_member
         command.env("HCERT__CERTIFICATE__FINAL_MUST_BE_USABLE", "true");
     });
     let mut client = server.client();
-    for (_, page) in CERTIFICATES {
+    for page in CERTIFICATES {
         for (body, status) in smallest(page).iter().zip(["preliminary", "final"]) {
             let created = client.send("POST", "/Composition", &[], body.to_string().as_bytes()).unwrap();
             assert_eq!(created.status, 201, "{page}: {}", created.text());
@@ -122,7 +127,7 @@ fn without_the_setting_a_smallest_draft_can_be_completed_and_the_missing_decisio
     let place = Place::new();
     let server = Process::start(&place.path("data"));
     let mut client = server.client();
-    for (_, page) in CERTIFICATES {
+    for page in CERTIFICATES {
         let [mut draft, completed] = smallest(page);
         draft["status"] = "final".into();
         assert_eq!(validated(&mut client, &draft), [("warning".to_owned(), "HCERT-204".to_owned())], "{page}");

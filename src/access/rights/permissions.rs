@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use certificate::{State, Status};
 use fhir::json;
 use fhir::outcome::{Hcert, Language};
 
 /// What a permission permits. Reading takes old versions in, and searching by POST is searching.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PermittedAction {
     Create,

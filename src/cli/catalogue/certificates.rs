@@ -8,7 +8,7 @@ mod words;
 
 use std::fmt::Write;
 
-use super::markdown::cell;
+use super::markdown::{cell, wrapped};
 use certificate::{Names, Profile};
 use codes::CodeLists;
 use example::{ExamplePiece, pieces};
@@ -28,9 +28,6 @@ const UNUSABLE: [(Hcert, bool); 5] = [
     (Hcert::AuthorCodeWrong, false),
     (Hcert::AuthorReferenceMissing, false),
 ];
-
-/// Characters of a line of text.
-const LINE_CHARACTERS: usize = 120;
 
 /// What the page of a kind says beyond its profile.
 struct CertificateKind {
@@ -111,7 +108,7 @@ impl<'p> ReferencePage<'p> {
              service takes, the smallest bodies, and one complete example."
         ));
         self.paragraph(&format!(
-            "This file is written by `hcert catalogue --certificate {name}`, with the addresses of the default \
+            "This file is written by `hcert catalogue --page {name}-certificate`, with the addresses of the default \
              settings. Profiles and code lists come from `data/`; the service itself serves them as \
              `/StructureDefinition/{}`, `/CodeSystem` and `/ValueSet`.",
             profile.name()
@@ -436,27 +433,6 @@ fn lines_of<'r>(
 
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// A text in lines of at most [`LINE_CHARACTERS`] characters, as far as its words allow. `indent` begins each line
-/// but the first.
-fn wrapped(text: &str, indent: &str) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let characters = word.chars().count();
-        if length > 0 && length + 1 + characters > LINE_CHARACTERS {
-            lines.push('\n');
-            lines.push_str(indent);
-            length = indent.len();
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += characters;
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(super) fn page() -> String {
     actions.sort_unstable();
     let actions: String = actions.iter().map(|action| format!("- `{action}`\n")).collect();
     format!(
-        r#"<!-- Made by `hcert catalogue --log-markdown`; a test compares. -->
+        r#"<!-- Made by `hcert catalogue --page logging`; a test compares. -->
 
 # The system log
 
