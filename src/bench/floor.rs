@@ -113,7 +113,7 @@ impl AppendFloor {
 const FLOOR_FILE_BYTES: usize = 1 << 20;
 
 /// Number and bytes of the last record of a journal file. Its header has the number and the hash that the first record follows
-/// (`docs/STORAGE.md`).
+/// (`docs/explanation/storage.md`).
 fn newest_record(file: &[u8]) -> Option<(u64, Vec<u8>)> {
     const HASH: std::ops::Range<usize> = 24..56;
     const HEADER_BYTES: usize = 512;

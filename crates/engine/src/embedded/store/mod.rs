@@ -1,7 +1,7 @@
 //! The truth: versions and changes in redb. The only module that uses redb.
 //!
-//! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
-//! describes every table byte by byte.
+//! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index.
+//! `docs/explanation/storage.md` describes every table byte by byte.
 
 mod ascending;
 pub mod backend;
