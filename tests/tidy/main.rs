@@ -2,6 +2,7 @@
 //! libraries may be named. Between crates the compiler sees to it.
 
 mod circles;
+mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
