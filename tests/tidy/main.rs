@@ -23,6 +23,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("socket", &["audit", "backup", "bulk", "interaction"]),
     ("management", &["access", "audit", "backup", "config", "http", "interaction", "output", "registry", "tls"]),
     ("corpus", &["registry"]),
+    ("documents", &[]),
     ("bench", &["config", "corpus", "http", "interaction", "registry"]),
     (
         "cli",
@@ -34,6 +35,7 @@ const MAP: &[(&str, &[&str])] = &[
             "bulk",
             "config",
             "corpus",
+            "documents",
             "http",
             "interaction",
             "management",
