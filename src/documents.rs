@@ -31,11 +31,15 @@ const TEXTS: &[(&str, &str)] = texts![
     "how-to/monitor.md",
     "how-to/move-data-in.md",
     "how-to/change-rights.md",
+    "reference/api.md",
     "reference/driver-certificate.md",
     "reference/occupational-certificate.md",
     "ERRORS.md",
     "CONTRACT.md",
     "CHANGELOG.md",
+    "reference/settings.md",
+    "reference/commands.md",
+    "reference/metrics.md",
     "OPERATIONS.md",
     "BACKUP.md",
     "MONITORING.md",
@@ -43,10 +47,13 @@ const TEXTS: &[(&str, &str)] = texts![
     "AUDIT.md",
     "TRANSPORT.md",
     "LIMITS.md",
-    "STORAGE.md",
+    "explanation/README.md",
+    "explanation/architecture.md",
+    "explanation/storage.md",
+    "explanation/search.md",
+    "explanation/decisions.md",
     "ACCESS.md",
     "VALIDATION.md",
-    "ARCHITECTURE.md",
     "SECURITY.md",
     "THREATS.md",
     "CRYPTOGRAPHY.md",
@@ -59,6 +66,8 @@ const TEXTS: &[(&str, &str)] = texts![
 /// Pictures of the pages, in SVG.
 #[rustfmt::skip]
 const PICTURES: &[(&str, &str)] = texts![
+    "explanation/states.svg",
+    "explanation/write.svg",
     "latency.svg",
 ];
 
