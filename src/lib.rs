@@ -14,7 +14,7 @@
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
 //! - [`audit`]: the audit trail: who saw and did what, in files that are only ever appended to.
-//! - [`config`]: settings. [`corpus`]: synthetic certificates for trying, testing and measuring.
+//! - [`config`]: settings. [`corpus`]: synthetic certificates for trying, testing and measuring. [`documents`]: the pages of `docs/`.
 //! - [`output`]: standard error behind a bounded queue, so that nobody waits for its reader.
 
 // Both panic when nobody reads any more. Commands have `cli::say` and `cli::note`; the service has its log.
@@ -28,6 +28,7 @@ pub mod bulk;
 pub mod cli;
 pub mod config;
 pub mod corpus;
+pub mod documents;
 pub mod http;
 pub mod interaction;
 pub mod management;

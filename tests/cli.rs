@@ -16,6 +16,8 @@ mod cut;
 mod damaged;
 #[path = "cli/damaged_store.rs"]
 mod damaged_store;
+#[path = "cli/documents.rs"]
+mod documents;
 #[path = "cli/exits.rs"]
 mod exits;
 #[path = "cli/health.rs"]

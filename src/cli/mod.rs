@@ -10,6 +10,7 @@ mod common;
 mod compact;
 mod crash_message;
 mod disk_space;
+mod docs;
 mod export;
 mod failure;
 mod generate;
@@ -83,6 +84,7 @@ enum Command {
     Log(log_level::LogCommand),
     Token(token::TokenArguments),
     Catalogue(catalogue::Catalogue),
+    Docs(docs::DocsArguments),
     Bench(bench::BenchArguments),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
@@ -178,6 +180,7 @@ impl Cli {
             Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
+            Command::Docs(docs) => docs.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

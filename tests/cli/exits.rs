@@ -59,7 +59,9 @@ const ROWS: &[Row] = &[
     row("health",             "--at AT",                                              true,   false),
     row("token",              "--role doctor --person 37605030299 --data NEW",        true,   true),
     row("catalogue",          "",                                                     true,   false),
-    row("catalogue",          "--page driver-certificate",                             true,   false),
+    row("catalogue",          "--page driver-certificate",                            true,   false),
+    row("docs",               "",                                                     true,   false),
+    row("docs",               "how-to/install",                                       true,   false),
     row("bench",              "--count 100 --only read --seconds 0.05 --data NEW --out NEW", true, true),
 ];
 

@@ -3,6 +3,7 @@
 
 mod circles;
 mod diagrams;
+mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,6 +24,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("socket", &["audit", "backup", "bulk", "interaction"]),
     ("management", &["access", "audit", "backup", "config", "http", "interaction", "output", "registry", "tls"]),
     ("corpus", &["registry"]),
+    ("documents", &[]),
     ("bench", &["config", "corpus", "http", "interaction", "registry"]),
     (
         "cli",
@@ -34,6 +36,7 @@ const MAP: &[(&str, &[&str])] = &[
             "bulk",
             "config",
             "corpus",
+            "documents",
             "http",
             "interaction",
             "management",
