@@ -2,6 +2,8 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod texts;
+
 use base::threads;
 use hcert::cli;
 
@@ -9,5 +11,5 @@ use hcert::cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    cli::leave(threads::on_known_stack(cli::main))
+    cli::leave(threads::on_known_stack(|| cli::main(&texts::DOCUMENTS)))
 }

@@ -1,7 +1,7 @@
 //! `hcert docs`: the documents that the program carries, as a list and one by one.
 
 use super::{Failure, say};
-use crate::documents;
+use crate::documents::Documents;
 use clap::Args;
 
 /// Show the documents of hcert: a list of all pages, or one of them
@@ -17,22 +17,22 @@ pub(super) struct DocsArguments {
 
 impl DocsArguments {
     /// Runs the command.
-    pub(super) fn run(self) -> Result<(), Failure> {
-        let Some(name) = self.page else { return say(&list()) };
-        let text = documents::page(&name).map(|page| page.text).or_else(|| documents::picture(&name));
-        say(text.ok_or_else(|| Failure::Usage(unknown(&name)))?)
+    pub(super) fn run(self, documents: &Documents) -> Result<(), Failure> {
+        let Some(name) = self.page else { return say(&list(documents)) };
+        let text = documents.page(&name).map(|page| page.text).or_else(|| documents.picture(&name));
+        say(text.ok_or_else(|| Failure::Usage(unknown(documents, &name)))?)
     }
 }
 
 /// Paths and titles, by group.
-fn list() -> String {
+fn list(documents: &Documents) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let width = documents::pages().map(|page| page.path.len()).max().unwrap_or_default();
+    let width = documents.pages().map(|page| page.path.len()).max().unwrap_or_default();
     let mut shown = format!(
         "The documents of hcert {version}; `hcert docs PAGE` prints one, by its path or the last part of it.\n\n"
     );
     let mut group = "";
-    for page in documents::pages() {
+    for page in documents.pages() {
         if page.group != group {
             group = page.group;
             shown.push_str(&format!("\n{group}\n"));
@@ -43,11 +43,11 @@ fn list() -> String {
 }
 
 /// Why there is no such page, and what to do.
-fn unknown(name: &str) -> String {
-    if let Some(file) = documents::in_sources(name) {
+fn unknown(documents: &Documents, name: &str) -> String {
+    if let Some(file) = documents.in_sources(name) {
         return format!("the page {file} is for those who change the code; it is in the sources, not in the program");
     }
-    let near = documents::nearest(name);
+    let near = documents.nearest(name);
     let meant = if near.is_empty() { ";".to_owned() } else { format!("; did you mean {}?", near.join(", ")) };
     format!("there is no page '{name}'{meant} `hcert docs` lists all pages")
 }

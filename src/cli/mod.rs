@@ -48,6 +48,7 @@ pub use failure::{Failure, leave};
 use messages::{note, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
+use crate::documents::Documents;
 
 /// Contract 9.4.
 const EXIT_CODES: &str = "Exit codes of every command: 0 done, 1 could not be done, 2 flags, settings or files they name are wrong, \
@@ -90,9 +91,9 @@ enum Command {
     BenchFloor(bench::BenchFloor),
 }
 
-/// Runs the command line of this process; the exit code. Whatever is closed, full or damaged, no command ends with a panic or by a
+/// Runs the command line of this process, with the documents that the program holds; the exit code. Whatever is closed, full or damaged, no command ends with a panic or by a
 /// signal. Contract 9.4.
-pub fn main() -> u8 {
+pub fn main(documents: &Documents) -> u8 {
     internal_error::in_one_line();
     no_core_files();
     // SAFETY: it changes what one signal does: a file that may not grow is an error of the call that writes to it, as a full disk is.
@@ -100,7 +101,7 @@ pub fn main() -> u8 {
     let mut line = with_exit_codes(Cli::command());
     let read = line.try_get_matches_from_mut(std::env::args_os());
     match read.and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))) {
-        Ok(cli) => exit_code(|| cli.run()),
+        Ok(cli) => exit_code(|| cli.run(documents)),
         // Help that was asked for goes to standard output.
         Err(told) if !told.use_stderr() => exit_code(|| written(told.print())),
         Err(told) => {
@@ -159,7 +160,7 @@ impl Cli {
     ///
     /// # Errors
     /// What to tell the person at the terminal, with the exit code in it.
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, documents: &Documents) -> Result<(), Failure> {
         match self.command {
             Command::Dev(dev) => dev.run(),
             Command::Serve(serve) => serve.run(),
@@ -180,7 +181,7 @@ impl Cli {
             Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
-            Command::Docs(docs) => docs.run(),
+            Command::Docs(docs) => docs.run(documents),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

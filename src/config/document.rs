@@ -138,7 +138,10 @@ impl Document {
         // An unknown name may be that of a secret, misspelt; the value says nothing about the mistake.
         let name = line.find('=').map_or(0, |at| at + 1);
         let is_name_wrong = name > 0 && end <= line_start + name;
+        // Behind a text of several lines nobody can tell which lines still belong to it.
+        let may_be_text = ["\"\"\"", "'''"].iter().any(|quotes| self.text[..line_start].contains(quotes));
         let (line, start, problem) = match is_secret || is_name_wrong {
+            _ if may_be_text => (Cow::Borrowed("…"), line_start, without_value(problem)),
             false => (Cow::Borrowed(line), start, Cow::Borrowed(problem)),
             true => {
                 let problem = if is_secret { without_value(problem) } else { problem.into() };
@@ -309,6 +312,9 @@ mod tests {
             "[registry.remote]\naddress = [\"https://u:sekret@host\"]\n",
             "[backup]\nrecipients = \"AGE-SECRET-KEY-1sekret\"\n",
             "[backup]\nrecipients = [\n  \"AGE-SECRET-KEY-1sekret\", 1 ]\n",
+            "[registry.remote]\ntoken = \"\"\"\nfirst\nsekret\"\"\" x\n",
+            "[registry.remote]\ntoken = \"\"\"\nsekret\\q = 2\n\"\"\"\n",
+            "[registry.remote]\ntoken = '''\nfirst\n[sekret]''' x\n",
         ] {
             let problems = read(text).0.problems;
             assert!(!problems.is_empty() && !problems.concat().contains("sekret"), "{problems:?}");

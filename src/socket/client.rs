@@ -13,6 +13,10 @@ use serde::de::DeserializeOwned;
 use super::{CommandRequest, REFUSED};
 use base::owner;
 
+/// Bytes of a line that a server sends: twice the largest body that a setting allows. Who owns the folder may answer in the server's
+/// place, and root may ask there.
+const ANSWER_LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
 /// A conversation with a running server.
 pub struct CommandConnection {
     stream: UnixStream,
@@ -81,7 +85,11 @@ impl CommandConnection {
 
     /// What the server sends. Reading it fails with the server's words if it refuses the command.
     pub fn lines(&self) -> io::Result<impl BufRead + use<>> {
-        Ok(ServerLines { stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?), is_begun: false })
+        Ok(ServerLines {
+            stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?),
+            is_begun: false,
+            line_bytes: 0,
+        })
     }
 
     /// Hands over the lines of an answer that begin as `each` wants them, and reads the end that follows them. An answer without its end is
@@ -134,6 +142,8 @@ impl CommandConnection {
 struct ServerLines {
     stream: BufReader<UnixStream>,
     is_begun: bool,
+    /// Bytes of the line that has not ended yet.
+    line_bytes: usize,
 }
 
 impl BufRead for ServerLines {
@@ -145,10 +155,20 @@ impl BufRead for ServerLines {
             return Err(io::Error::other(String::from_utf8_lossy(words).trim_end().to_owned()));
         }
         self.is_begun = true;
+        if self.line_bytes > ANSWER_LINE_BYTES_MAX {
+            return Err(io::Error::other(format!(
+                "the server's answer has a line above {ANSWER_LINE_BYTES_MAX} bytes"
+            )));
+        }
         Ok(bytes)
     }
 
     fn consume(&mut self, count: usize) {
+        let read = &self.stream.buffer()[..count];
+        self.line_bytes = match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => count - end - 1,
+            None => self.line_bytes + count,
+        };
         self.stream.consume(count);
     }
 }

@@ -399,6 +399,18 @@ mod tests {
         assert!(refusal(b"nonsense\n", 1, long).starts_with("the request is not understood"));
     }
 
+    /// What was seen: a line without an end took all memory of a command.
+    #[test]
+    fn a_line_of_an_answer_has_an_end() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let writing = thread::spawn(move || drop((0..4096).try_for_each(|_| (&server).write_all(&[b' '; 65_536]))));
+        let connection = CommandConnection::new(client);
+        let problem = connection.answer::<String>().unwrap_err();
+        assert_eq!(problem, "the server's answer has a line above 134217728 bytes");
+        drop(connection);
+        writing.join().unwrap();
+    }
+
     #[test]
     fn what_follows_a_request_is_left_and_has_no_deadline() {
         let (mut client, server) = UnixStream::pair().unwrap();

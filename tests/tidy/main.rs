@@ -46,7 +46,8 @@ const MAP: &[(&str, &[&str])] = &[
             "tls",
         ],
     ),
-    ("main", &["cli", "config"]),
+    ("texts", &["documents"]),
+    ("main", &["cli", "config", "texts"]),
     ("lib", &[]),
 ];
 
