@@ -20,6 +20,7 @@ use crate::tls::limits::TLS_FILE_BYTES_MAX;
 pub(crate) use pinned::pinned;
 pub(crate) use revocation::ClientCertificatePolicy;
 pub(crate) use server::{FileCheck, ServerCertificate, TlsOptions, TlsStatus, check_lists};
+pub(crate) use validity::now;
 
 /// TLS 1.2 or 1.3, with the other side's certificate always verified: against the authorities of a PEM file, and without one those that the
 /// machine trusts.

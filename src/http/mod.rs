@@ -545,7 +545,13 @@ impl<R: Interactions> HttpServer<R> {
         let Some(mut event) = self.event(head, known) else { return Ok(()) };
         audit_record::note_parameters(&mut event, &head.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
-        self.run.end(event, known.met.take(), result)
+        match (&head.route, result) {
+            (Route::Fault(fault), Err(outcome)) if outcome.leading() == Hcert::PathUnknown => {
+                let answered = Ok(Answer { status: fault.status(), ..Answer::default() });
+                self.run.end(event, known.met.take(), &answered)
+            }
+            _ => self.run.end(event, known.met.take(), result),
+        }
     }
 
     /// The event of a request, as far as its head and its caller tell; nothing where none is written.

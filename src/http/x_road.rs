@@ -101,21 +101,27 @@ impl XRoadFault {
             XRoadFault::UnknownService => "Server.ServerProxy.UnknownService",
         }
     }
+
+    /// HTTP status of its answer.
+    pub fn status(self) -> u16 {
+        match self {
+            XRoadFault::BadRequest => 400,
+            XRoadFault::UnknownService => 500,
+        }
+    }
 }
 
 /// The answer of a security server that cannot pass a request on. The path is not repeated: it may hold anything.
 pub fn fault(fault: XRoadFault, wanted: &AnswerForm) -> Response<Full<Bytes>> {
-    let (status, message) = match fault {
-        XRoadFault::BadRequest => {
-            (400, "The path must be /r1/{instance}/{memberClass}/{memberCode}/{subsystem}/{service}/…")
-        }
-        XRoadFault::UnknownService => (500, "Unknown service; settings x_road.* say which are taken"),
+    let message = match fault {
+        XRoadFault::BadRequest => "The path must be /r1/{instance}/{memberClass}/{memberCode}/{subsystem}/{service}/…",
+        XRoadFault::UnknownService => "Unknown service; settings x_road.* say which are taken",
     };
     let id = uuid().to_string();
     let body = json!({"type": fault.kind(), "message": message, "detail": id});
     let mut response = Response::new(Full::from(body.to_string()));
     response.extensions_mut().insert(RefusalReason { code: fault.kind().to_owned(), id: Some(id), cause: None });
-    *response.status_mut() = hyper::StatusCode::from_u16(status).expect("both are statuses of HTTP");
+    *response.status_mut() = hyper::StatusCode::from_u16(fault.status()).expect("both are statuses of HTTP");
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -33,33 +33,47 @@ pub struct ClientCertificatePolicy {
     pub revoked: Vec<PathBuf>,
 }
 
+/// Seconds that a list may have been made ahead of this machine's clock.
+const LIST_AHEAD_S: i64 = 300;
+
 /// A revocation list, and when its next one is due: seconds since 1970.
 pub struct RevocationList {
     pub path: PathBuf,
-    this_update: i64,
     pub next_update: i64,
     list: CertificateRevocationListDer<'static>,
 }
 
 /// Reads revocation lists, the newest first: of several lists of one authority the first one counts. A file of PEM may hold several.
+/// A list of a part of the certificates, and one of a time to come, would hide those that revoke more, so neither is taken.
 ///
 /// # Errors
 /// Which file cannot be used, and why.
 pub(super) fn lists(paths: &[PathBuf]) -> Result<Vec<RevocationList>, String> {
-    let mut lists = Vec::new();
+    let (mut lists, now) = (Vec::new(), validity::now());
     for path in paths {
         let found = in_file(path)?;
         if found.is_empty() {
             return Err(unusable(path, &"it holds no revocation list"));
         }
         for list in found {
-            let (this_update, next_update) = validity::list_updates(&list)
+            let head = validity::list_head(&list)
                 .ok_or_else(|| unusable(path, &"it holds no revocation list that says when the next one is due"))?;
-            lists.push(RevocationList { path: path.clone(), this_update, next_update, list });
+            if head.is_partial {
+                let why = "it is the list of one distribution point; the complete list of the authority is needed";
+                return Err(unusable(path, &why));
+            }
+            if head.this_update > now.saturating_add(LIST_AHEAD_S) {
+                return Err(unusable(
+                    path,
+                    &"its list was made at a time to come; is the clock of this machine right?",
+                ));
+            }
+            let age = Reverse((head.this_update, head.number.len(), head.number));
+            lists.push((age, RevocationList { path: path.clone(), next_update: head.next_update, list }));
         }
     }
-    lists.sort_by_key(|list| Reverse(list.this_update));
-    Ok(lists)
+    lists.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(lists.into_iter().map(|(_, list)| list).collect())
 }
 
 fn in_file(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {

@@ -1,4 +1,7 @@
-//! From when to when a certificate is valid: the one thing that is asked of X.509 here and that the TLS library does not tell.
+//! What is asked of X.509 here and the TLS library does not tell: from when to when a certificate is valid, and which revocation list
+//! is the newest.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -15,6 +18,17 @@ const SEQUENCE: u8 = 0x30;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const VERSION: u8 = 0xa0;
+const LIST_EXTENSIONS: u8 = 0xa0;
+const POINT_NAME: u8 = 0xa0;
+const BOOLEAN: u8 = 0x01;
+const OCTET_STRING: u8 = 0x04;
+const OBJECT_ID: u8 = 0x06;
+
+/// 2.5.29.20. Source: RFC 5280, 5.2.3.
+const CRL_NUMBER: &[u8] = &[0x55, 0x1d, 0x14];
+
+/// 2.5.29.28. Source: RFC 5280, 5.2.5.
+const DISTRIBUTION_POINT: &[u8] = &[0x55, 0x1d, 0x1c];
 
 /// Of a certificate in DER; nothing if it cannot be read. Source: RFC 5280, 4.1.
 pub(super) fn of(certificate: &[u8]) -> Option<Validity> {
@@ -34,9 +48,21 @@ pub(super) fn of(certificate: &[u8]) -> Option<Validity> {
     Some(Validity { not_before, not_after: seconds(tag, not_after)? })
 }
 
-/// When this revocation list in DER was made, and when the next one is due, in seconds since 1970; nothing if it does not say so. Source: RFC
-/// 5280, 5.1.
-pub(super) fn list_updates(list: &[u8]) -> Option<(i64, i64)> {
+/// What a revocation list says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RevocationListHead {
+    /// When it was made, in seconds since 1970.
+    pub this_update: i64,
+    /// When the next one is due, in seconds since 1970.
+    pub next_update: i64,
+    /// Which of its authority's lists it is: big-endian, without leading zeros; empty if it does not say.
+    pub number: Vec<u8>,
+    /// Whether it holds the certificates of one distribution point alone.
+    pub is_partial: bool,
+}
+
+/// The head of a revocation list in DER; nothing if it does not say when the next one is due. Source: RFC 5280, 5.
+pub(super) fn list_head(list: &[u8]) -> Option<RevocationListHead> {
     let (list, _) = value(list, SEQUENCE)?;
     let (mut rest, _) = value(list, SEQUENCE)?;
     if rest.first() == Some(&INTEGER) {
@@ -48,8 +74,38 @@ pub(super) fn list_updates(list: &[u8]) -> Option<(i64, i64)> {
     }
     let (tag, this_update, rest) = any(rest)?;
     let this_update = seconds(tag, this_update)?;
-    let (tag, next_update, _) = any(rest)?;
-    Some((this_update, seconds(tag, next_update)?))
+    let (tag, next_update, mut rest) = any(rest)?;
+    let next_update = seconds(tag, next_update)?;
+    let mut head = RevocationListHead { this_update, next_update, number: Vec::new(), is_partial: false };
+    // Whom it revokes.
+    if rest.first() == Some(&SEQUENCE) {
+        rest = any(rest)?.2;
+    }
+    let Some((extensions, _)) = value(rest, LIST_EXTENSIONS) else { return Some(head) };
+    let (mut extensions, _) = value(extensions, SEQUENCE)?;
+    while !extensions.is_empty() {
+        let (extension, rest) = value(extensions, SEQUENCE)?;
+        extensions = rest;
+        let (name, rest) = value(extension, OBJECT_ID)?;
+        let rest = if rest.first() == Some(&BOOLEAN) { any(rest)?.2 } else { rest };
+        let (contents, _) = value(rest, OCTET_STRING)?;
+        match name {
+            CRL_NUMBER => {
+                let number = value(contents, INTEGER)?.0;
+                head.number = number[number.iter().take_while(|byte| **byte == 0).count()..].to_vec();
+            }
+            DISTRIBUTION_POINT => {
+                head.is_partial = value(contents, SEQUENCE)?.0.first() == Some(&POINT_NAME);
+            }
+            _ => {}
+        }
+    }
+    Some(head)
+}
+
+/// Seconds since 1970, as certificates and revocation lists count.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
 /// Contents of the first value, which has this tag, and what follows it.

@@ -14,7 +14,8 @@ use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationList, CertificateRevocationListParams, CertifiedIssuer,
-    IsCa, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+    CrlDistributionPoint, CrlIssuingDistributionPoint, IsCa, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber,
+    date_time_ymd,
 };
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -292,7 +293,7 @@ fn revoking(
     revoked: &[SerialNumber],
     next_year: i32,
 ) -> CertificateRevocationList {
-    revoking_in(ca, revoked, 2024, next_year)
+    revoking_in(ca, revoked, 2024, next_year, 1, None)
 }
 
 fn revoking_in(
@@ -300,6 +301,8 @@ fn revoking_in(
     revoked: &[SerialNumber],
     year: i32,
     next_year: i32,
+    number: u64,
+    point: Option<&str>,
 ) -> CertificateRevocationList {
     let revoked = revoked.iter().map(|number| RevokedCertParams {
         serial_number: number.clone(),
@@ -310,8 +313,11 @@ fn revoking_in(
     let list = CertificateRevocationListParams {
         this_update: date_time_ymd(year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
-        crl_number: SerialNumber::from(1),
-        issuing_distribution_point: None,
+        crl_number: SerialNumber::from(number),
+        issuing_distribution_point: point.map(|point| CrlIssuingDistributionPoint {
+            distribution_point: CrlDistributionPoint { uris: vec![point.to_owned()] },
+            scope: None,
+        }),
         revoked_certs: revoked.collect(),
         key_identifier_method: KeyIdMethod::Sha256,
     };
@@ -368,12 +374,27 @@ async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_e
     server_certificate.look(false);
     assert!(client().get(server.address).await.is_ok(), "a list may be DER");
     // What was seen: of two lists of one authority the one that came first counted, and not the newest.
-    let older = revoking_in(&pki.ca, &[], 2023, 2100).pem().expect("PEM");
-    let newer = revoking(&pki.ca, &[SerialNumber::from(4711)], 2100).pem().expect("PEM");
-    for lists in [[&older, &newer], [&newer, &older]] {
-        fs::write(&path, lists.map(String::as_str).concat()).expect("written");
+    let revoked = [SerialNumber::from(4711)];
+    let pem = |list: CertificateRevocationList| list.pem().expect("PEM");
+    let newer = pem(revoking_in(&pki.ca, &revoked, 2024, 2100, 256, None));
+    // By its time, and of one time by its number.
+    for older in [(2023, 300), (2024, 255), (2024, 2)] {
+        let older = pem(revoking_in(&pki.ca, &[], older.0, 2100, older.1, None));
+        for lists in [[&older, &newer], [&newer, &older]] {
+            fs::write(&path, lists.map(String::as_str).concat()).expect("written");
+            server_certificate.look(false);
+            assert!(client().get(server.address).await.is_err(), "the newest list counts");
+        }
+    }
+    // What was seen: the list of a distribution point, and one of a time to come, hid the list that revokes.
+    let partial = pem(revoking_in(&pki.ca, &[], 2025, 2100, 257, Some("http://a.ee/2.crl")));
+    let coming = pem(revoking_in(&pki.ca, &[], 2090, 2100, 258, None));
+    for (hiding, why) in [(partial, "one distribution point"), (coming, "a time to come")] {
+        fs::write(&path, [newer.as_str(), &hiding].concat()).expect("written");
         server_certificate.look(false);
-        assert!(client().get(server.address).await.is_err(), "the newest list counts");
+        let problem = server_certificate.status(0).last_problem.expect("a problem");
+        assert!(problem.contains(why), "{problem}");
+        assert!(client().get(server.address).await.is_err(), "the lists before stay in force");
     }
 }
 

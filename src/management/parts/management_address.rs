@@ -10,7 +10,7 @@ pub struct ManagementAddress(pub Arc<CallerGuard>);
 
 impl WatchedPart for ManagementAddress {
     fn check(&self, told: &mut PartReports) {
-        let now = tls::now();
+        let now = crate::tls::now();
         let certificate = self
             .0
             .tls

@@ -1,7 +1,6 @@
 //! What is shown over TLS, where it is spoken.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::http::HttpServer;
 use crate::interaction::Service;
@@ -14,7 +13,7 @@ pub struct TlsPart(pub Arc<HttpServer<Service>>);
 
 impl WatchedPart for TlsPart {
     fn check(&self, told: &mut PartReports) {
-        let now = now();
+        let now = tls::now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {
             told.readings.gauge(&TLS_CERTIFICATE_END, end as f64);
@@ -42,11 +41,6 @@ pub(crate) fn part(name: &'static str, status: &tls::TlsStatus, now: i64) -> Hea
         Some(end) => part.with_text("certificate_end", end),
         None => part,
     }
-}
-
-/// Seconds since 1970.
-pub(crate) fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
 fn date(milliseconds: i64) -> String {

@@ -218,6 +218,11 @@ impl RemoteRegistry {
                 (Err(LookupFailure::NoAnswer(why)), is_alive, is_passing.then_some(Duration::ZERO))
             }
         };
+        // A caller may choose words that something on the way drops a connection for, so that a question of our own decides.
+        let is_alive = match is_alive || caller.fault.is_some() || caller.purpose != LookupPurpose::Callers {
+            true => is_alive,
+            false => self.answers_at_all(deadline).await,
+        };
         // A staged fault says nothing of the registry. Neither does silence in what little time a long wait for a place has left.
         if caller.fault.is_some() || (!is_alive && until - start < self.timeout / 2) {
             return (outcome, again);
@@ -232,6 +237,17 @@ impl RemoteRegistry {
             None => {}
         }
         (outcome, again)
+    }
+
+    /// Whether the registry answers a question that nobody but this service words.
+    async fn answers_at_all(&self, deadline: tokio::time::Instant) -> bool {
+        let Ok(uri) = format!("{}/metadata", self.address).parse() else { return false };
+        let until = deadline.min(tokio::time::Instant::now() + self.timeout);
+        let answered = self.client.get(&uri, &request::own_headers(), until).await;
+        match answered {
+            Ok(received) => !matches!(received.answer.status, 502..=504),
+            Err(TransportFailure { why, .. }) => matches!(why, NoAnswer::Unreadable(_)),
+        }
     }
 
     /// The credential for a question: the service's own where it asks for itself, which it lends to no caller.

@@ -52,11 +52,17 @@ pub(super) fn encode(out: &mut String, text: &str) {
     }
 }
 
-/// All headers but `Host`, with the credential that belongs to the question.
-pub(super) fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> HeaderMap {
+/// Headers of a question that no caller has a part in.
+pub(super) fn own_headers() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     headers.insert(ACCEPT, HeaderValue::from_static("application/fhir+json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hcert/", env!("CARGO_PKG_VERSION"))));
+    headers
+}
+
+/// All headers but `Host`, with the credential that belongs to the question.
+pub(super) fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> HeaderMap {
+    let mut headers = own_headers();
     let language = match caller.language {
         Language::English => "en",
         Language::Estonian => "et",

@@ -188,6 +188,33 @@ async fn a_staged_fault_says_nothing_of_the_registry() {
     }
 }
 
+/// What was seen: a caller whose words a firewall drops connections for kept everybody from the registry.
+#[tokio::test]
+async fn what_a_callers_own_words_bring_about_opens_no_breaker() {
+    let server = Server::start(|seen| match seen.head.lines().next().unwrap_or_default() {
+        line if line.contains("RST") => Play::Close(Vec::new()),
+        line if line.contains("/metadata") => Play::Send(json(200, "{}")),
+        _ => Play::Send(json(200, PATIENT)),
+    })
+    .await;
+    let remote = remote(&server, |settings| settings.breaker_failures = 1);
+    for _ in 0..3 {
+        let told = remote.ask(&search("RST"), &caller(LookupPurpose::Callers)).await;
+        assert!(matches!(no_answer(told), NoAnswer::Unreachable(_)));
+        assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_registry_that_answers_nothing_is_left_alone_whoever_asks() {
+    let server = Server::start(|_| Play::Close(Vec::new())).await;
+    let remote = remote(&server, |settings| settings.breaker_failures = 1);
+    assert!(remote.ask(&search("1"), &caller(LookupPurpose::Callers)).await.is_err());
+    let asked = server.requests();
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
+    assert_eq!(server.requests(), asked, "nobody is asked while it is left alone");
+}
+
 #[tokio::test]
 async fn an_open_breaker_ends_the_tries() {
     let server = Server::start(|_| Play::Send(answer(503, "", ""))).await;
