@@ -14,9 +14,9 @@ mod ways;
 
 use std::path::PathBuf;
 
-use super::{Cli, Failure, note, open, say, settings, with_exit_codes};
+use super::{Failure, note, open, say, settings};
 use certificate::{Names, Profile};
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use fhir::outcome::reflected::System;
 use lines::{CatalogueLine, OWN, own, reflected};
 
@@ -61,10 +61,10 @@ enum GeneratedPage {
 }
 
 impl GeneratedPage {
-    fn text(self) -> String {
+    fn text(self, program: Command) -> String {
         match self {
             GeneratedPage::Api => api::page(),
-            GeneratedPage::Commands => commands::page(with_exit_codes(Cli::command())),
+            GeneratedPage::Commands => commands::page(program),
             GeneratedPage::DriverCertificate => certificates::page(Profile::Driver),
             GeneratedPage::Errors => errors::page(),
             GeneratedPage::Logging => logging::page(),
@@ -76,10 +76,10 @@ impl GeneratedPage {
 }
 
 impl Catalogue {
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<(), Failure> {
+    /// Runs the command, a part of the command line of `program`.
+    pub(super) fn run(self, program: Command) -> Result<(), Failure> {
         if let Some(page) = self.page {
-            return say(&page.text());
+            return say(&page.text(program));
         }
         let config = settings(self.config)?;
         let names = open::names(&config, &config.base_url());

@@ -180,7 +180,7 @@ impl Cli {
             Command::Health(health) => health.run(),
             Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
-            Command::Catalogue(catalogue) => catalogue.run(),
+            Command::Catalogue(catalogue) => catalogue.run(with_exit_codes(Cli::command())),
             Command::Docs(docs) => docs.run(documents),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),

@@ -86,10 +86,10 @@ metrics! {
         "How far the clock has jumped forward and is not trusted";
     CLOCK_BEHIND_SECONDS Gauge "hcert_clock_behind_seconds" []
         "How far the clock is behind the newest time stamp of the store";
-    COMMITS_FAILED Counter "hcert_commits_failed_total" []
-        "Batches that were not stored, or whose result is unknown";
     COMMIT_DURATION Histogram "hcert_commit_duration_seconds" []
         "Time of a durable commit, from the last decision until the disk confirmed the write";
+    COMMITS_FAILED Counter "hcert_commits_failed_total" []
+        "Batches that were not stored, or whose result is unknown";
     CONNECTIONS Gauge "hcert_connections" []
         "Connections that have a place";
     CONNECTIONS_ACCEPTED Counter "hcert_connections_accepted_total" []
@@ -102,18 +102,18 @@ metrics! {
         "Size of the file system that holds the data folder";
     ERRORS Counter "hcert_errors_total" ["code"]
         "Requests refused, by the code that decides their status; reflected stands for codes of other systems, together";
-    HTTP_REQUESTS Counter "hcert_http_requests_total" ["method" "route" "status"]
-        "Requests answered";
+    HTTP_REQUEST_DURATION Histogram "hcert_http_request_duration_seconds" ["route"]
+        "Time from the head of a request to its finished answer, sending left out";
     HTTP_REQUESTS_IN_FLIGHT Gauge "hcert_http_requests_in_flight" []
         "Requests being answered, waiting ones included";
     HTTP_REQUESTS_REFUSED Counter "hcert_http_requests_refused_total" ["why"]
         "Requests refused because of load, by why: full (too many at once), throttled (too many of one caller), given-up (too long), body-late (the body came too slowly)";
+    HTTP_REQUESTS Counter "hcert_http_requests_total" ["method" "route" "status"]
+        "Requests answered";
     HTTP_REQUESTS_WAITING Gauge "hcert_http_requests_waiting" []
         "Requests that wait to be worked on, those about large resources included";
     HTTP_REQUESTS_WORKING Gauge "hcert_http_requests_working" []
         "Requests that are worked on, those about large resources included";
-    HTTP_REQUEST_DURATION Histogram "hcert_http_request_duration_seconds" ["route"]
-        "Time from the head of a request to its finished answer, sending left out";
     INDEX_BUILT Gauge "hcert_index_built_ratio" []
         "How much of the index is built; 1 when searches are answered";
     INDEX_LAG_CHANGES Gauge "hcert_index_lag_changes" []
