@@ -88,7 +88,7 @@ impl Config {
             })?;
         }
         let mut document = path.map(Document::open).transpose()?;
-        let document::ReadDocument { mut config, mut problems, mut wrong } =
+        let document::ReadDocument { mut config, mut problems, mut wrong, is_unreadable } =
             document.as_mut().map(Document::read).unwrap_or_default();
         let variables = environment::overlay(&mut config, environment);
         problems.extend(variables.problems);
@@ -97,7 +97,8 @@ impl Config {
         let placed = |problem: String| placed(&problem, document.as_ref(), &variables.taken);
         // What a value that could not be read would have been is not known: rules about it would only mislead.
         let is_known = |problem: &String| !wrong.iter().any(|setting| problem.contains(setting.as_str()));
-        problems.extend(rules::check(&mut config).into_iter().filter(is_known).map(placed));
+        let broken = rules::check(&mut config).into_iter().filter(|_| !is_unreadable).filter(is_known);
+        problems.extend(broken.map(placed));
         if problems.is_empty() {
             problems.extend(more(&config).into_iter().map(placed));
         }

@@ -23,6 +23,8 @@ pub struct Documents {
     pub texts: &'static [(&'static str, &'static str)],
     /// Pairs of a file below `docs/` and its text: SVG.
     pub pictures: &'static [(&'static str, &'static str)],
+    /// Pairs of a file, relative to `docs/`, and its text: settings and the like, to be copied.
+    pub files: &'static [(&'static str, &'static str)],
 }
 
 /// A document, as it is in the sources.
@@ -77,12 +79,27 @@ impl Documents {
         let wanted = plain(name);
         let paths: Vec<&str> = self.pages().map(|page| page.path).collect();
         let path = meant(&wanted, &paths)?;
-        self.pages().find(|page| page.path == path)
+        // A whole path means its page and no other with the same last part.
+        let is_another = plain(path) != wanted && self.entries().any(|entry| plain(entry.path()) == wanted);
+        self.pages().find(|page| page.path == path && !is_another)
     }
 
     /// A picture of a page by its file below `docs/`: the text of the SVG.
     pub fn picture(&self, file: &str) -> Option<&'static str> {
         text_of(self.pictures, file)
+    }
+
+    /// Paths of the files to copy, in the project.
+    pub fn file_paths(&self) -> impl Iterator<Item = &'static str> {
+        self.files.iter().map(|(file, _)| file.trim_start_matches("../"))
+    }
+
+    /// The text of a file to copy, by its path in the project, or by its name where no other has the same path.
+    pub fn file(&self, name: &str) -> Option<&'static str> {
+        let is_named = |path: &str| last_part(path) == name;
+        let path =
+            self.file_paths().find(|path| *path == name).or_else(|| self.file_paths().find(|path| is_named(path)))?;
+        self.files.iter().find(|(file, _)| file.trim_start_matches("../") == path).map(|(_, text)| *text)
     }
 
     /// The file of a page that is in the sources alone, such as `docs/DECISIONS.md`. A name means it as in [`Documents::page`].

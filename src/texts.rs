@@ -5,7 +5,7 @@ use hcert::documents::Documents;
 
 /// What `hcert docs` shows.
 pub(crate) const DOCUMENTS: Documents =
-    Documents { summary: include_str!("../docs/SUMMARY.md"), texts: TEXTS, pictures: PICTURES };
+    Documents { summary: include_str!("../docs/SUMMARY.md"), texts: TEXTS, pictures: PICTURES, files: FILES };
 
 /// Pairs of a file, named as the summary names it, and its text.
 macro_rules! texts {
@@ -65,6 +65,16 @@ const PICTURES: &[(&str, &str)] = texts![
     "explanation/states.svg",
     "explanation/write.svg",
     "latency.svg",
+];
+
+/// Files of the project that its pages tell to copy.
+#[rustfmt::skip]
+const FILES: &[(&str, &str)] = texts![
+    "../hcert.toml",
+    "../data/permissions.json",
+    "../packaging/hcert.toml",
+    "../packaging/hcert.service",
+    "../packaging/hcert-realm.json",
 ];
 
 #[cfg(test)]
@@ -130,6 +140,22 @@ mod tests {
         for name in ["", "to/install", ".md", "latency", "latency.svg", "hot-paths", "contributing"] {
             assert_eq!(path(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_to_copy_is_found_by_its_path_and_by_its_name() {
+        for (name, path) in [
+            ("hcert.toml", "hcert.toml"),
+            ("packaging/hcert.toml", "packaging/hcert.toml"),
+            ("permissions.json", "data/permissions.json"),
+            ("hcert.service", "packaging/hcert.service"),
+        ] {
+            assert_eq!(DOCUMENTS.file(name), Some(fs::read_to_string(path).unwrap().as_str()), "{name}");
+        }
+        assert_eq!(DOCUMENTS.file("toml"), None);
+        // A page of the sources with the same last part is another one.
+        assert_eq!(DOCUMENTS.page("DECISIONS").map(|page| page.path), None);
+        assert_eq!(DOCUMENTS.in_sources("DECISIONS").as_deref(), Some("docs/DECISIONS.md"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Runs the README, the tutorials and the how-to pages as a stranger would, in an empty folder, and compares the output
-//! with the one that they show.
+//! Runs the README, the tutorials, the how-to pages and the guide in Estonian as a stranger would, in an empty folder, and
+//! compares the output with the one that they show. Of every other command in a document, the program must know the
+//! subcommand and each flag.
 //!
 //! A block `sh` holds commands, and the block `text` or `json` right behind it their output. A block such as
 //! `js step1.mjs` is a file that the reader creates; the line above it names the file, because a rendered page does not
@@ -7,14 +8,15 @@
 //! a container or an issuer of tokens.
 //!
 //! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test`
-//! is left out, because it is running already. A command that starts a server stops the one before. In an output that a
-//! document shows, `…` stands for anything in a line, and alone for any lines. Moments and uuids are masked.
+//! is left out, because it is running already. A command that starts a server stops the one before. Variables that a block
+//! sets are there in those behind it. In an output that a document shows, `…` stands for anything in a line, and alone for any lines. Moments and uuids are masked.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 const ADDRESS: &str = "http://127.0.0.1:8080";
@@ -49,6 +51,8 @@ struct DocumentRun {
     files: usize,
     /// How many outputs were compared.
     outputs: usize,
+    /// Variables that were set, as assignments of the shell.
+    variables: String,
 }
 
 #[test]
@@ -80,6 +84,120 @@ fn every_how_to_page_does_what_it_says() {
         let ran = follow(&format!("docs/how-to/{page}.md"));
         assert!(ran.outputs >= *outputs, "{page}: {ran:?}");
     }
+}
+
+#[test]
+fn every_step_of_the_guide_for_integrators_in_estonian_does_what_it_says() {
+    let ran = follow("docs/et/liidestujale.md");
+    assert!(ran.outputs >= 14, "the guide leads through the whole service: {ran:?}");
+}
+
+#[test]
+fn every_example_of_the_page_on_access_does_what_it_says() {
+    let ran = follow("docs/ACCESS.md");
+    assert!(ran.commands.matches("curl ").count() >= 5, "it shows tokens and calls: {ran:?}");
+}
+
+/// Also of commands that need root, systemd, a container or an issuer of tokens, and so cannot be run here.
+#[test]
+fn every_command_of_a_document_is_one_that_the_program_has() {
+    let mut help: BTreeMap<String, String> = BTreeMap::new();
+    let (mut count, mut unknown) = (0, Vec::new());
+    for file in
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "crates", "packaging"].into_iter().flat_map(documents)
+    {
+        let page = fs::read_to_string(&file).expect("it is text");
+        // Those are tested as a whole, and the changelog names what is gone.
+        if ["docs/reference/commands.md", "docs/CHANGELOG.md", "docs/DECISIONS.md"]
+            .iter()
+            .any(|name| file.ends_with(name))
+        {
+            continue;
+        }
+        for words in commands(&page) {
+            let flags =
+                words.iter().filter(|word| word.starts_with("--")).map(|word| word.split('=').next().unwrap_or(word));
+            let subcommands: Vec<&str> = words.iter().copied().take_while(|word| is_word(word)).take(2).collect();
+            let Some(help) = help_of(&subcommands, &mut help) else {
+                unknown.push(format!("{}: hcert {}", file.display(), words.join(" ")));
+                continue;
+            };
+            count += 1;
+            for flag in flags.filter(|flag| *flag != "--help" && *flag != "--version") {
+                let is_there = help.split([' ', ',', '\n']).any(|word| word == flag);
+                if !is_there {
+                    unknown.push(format!("{}: hcert {}: {flag}", file.display(), words.join(" ")));
+                }
+            }
+        }
+    }
+    assert!(count > 150, "{count} commands");
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+/// Every document at a path or below it.
+fn documents(path: &str) -> Vec<PathBuf> {
+    let path = Path::new(path);
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("the tests run in the project's folder");
+        let below = entries.map(|entry| entry.expect("a folder can be listed").path());
+        return below.flat_map(|path| documents(path.to_str().expect("UTF-8"))).collect();
+    }
+    if path.extension().is_some_and(|ending| ending == "md") { vec![path.to_owned()] } else { Vec::new() }
+}
+
+/// The words behind `hcert` of every command in the blocks of a page.
+fn commands(page: &str) -> Vec<Vec<&str>> {
+    let mut found = Vec::new();
+    let blocks = page.split("```").skip(1).step_by(2).filter(|block| {
+        let info = block.split(['\n', ' ']).next().unwrap_or_default();
+        ["", "sh", "console", "ini"].contains(&info)
+    });
+    for line in blocks.flat_map(|block| block.lines().skip(1)) {
+        let line = line.split(" # ").next().unwrap_or_default().trim_end_matches('\\');
+        for part in line.split(['|', ';', '(', ')', '>', '<', '&']) {
+            let words: Vec<&str> = part.split_whitespace().map(|word| word.trim_matches(['"', '\''])).collect();
+            let is_program =
+                |word: &&str| *word == "hcert" || word.ends_with("/bin/hcert") || word.ends_with("release/hcert");
+            // `cargo run --release -- dev`; else the program's name in front, or behind sudo, runuser or docker exec.
+            let at = match words.first() {
+                Some(&"cargo") => words.iter().position(|word| *word == "--").filter(|_| words.contains(&"run")),
+                Some(first)
+                    if is_program(first) || ["$", "#", "sudo", "runuser", "docker", "podman", "exec"].contains(first) =>
+                {
+                    words.iter().rposition(|word| is_program(&word))
+                }
+                _ => None,
+            };
+            if let Some(at) = at.filter(|at| words.get(at + 1).is_some_and(|word| is_word(word))) {
+                found.push(words[at + 1..].to_vec());
+            }
+        }
+    }
+    found
+}
+
+/// Whether a word can be a subcommand.
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-')
+}
+
+/// What `--help` says of a command: of the longest that the words name.
+fn help_of<'h>(words: &[&str], known: &'h mut BTreeMap<String, String>) -> Option<&'h str> {
+    for length in (1..=words.len()).rev() {
+        let name = words[..length].join(" ");
+        if !known.contains_key(&name) {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
+            let asked = command.args(&words[..length]).arg("--help").output().expect("the program runs");
+            // A word that is no subcommand is an argument of the one before, whose help comes then.
+            if !asked.status.success() {
+                continue;
+            }
+            known.insert(name.clone(), String::from_utf8_lossy(&asked.stdout).into_owned());
+        }
+        return known.get(&name).map(String::as_str);
+    }
+    None
 }
 
 #[test]
@@ -166,7 +284,7 @@ fn follow(document: &str) -> DocumentRun {
                 server = Some(started);
                 introduction
             }
-            None => run(&commands, folder.path(), programs.path(), server.as_ref()),
+            None => run(&commands, &mut ran.variables, folder.path(), programs.path(), server.as_ref()),
         };
         ran.commands.push_str(&commands);
         if let Some(shown) = shown {
@@ -256,8 +374,13 @@ impl Drop for Server {
     }
 }
 
-/// Runs commands in a shell: both outputs, as a terminal shows them.
-fn run(commands: &str, folder: &Path, programs: &Path, server: Option<&Server>) -> String {
+/// Runs commands in a shell, with the variables of those before: both outputs, as a terminal shows them.
+fn run(commands: &str, variables: &mut String, folder: &Path, programs: &Path, server: Option<&Server>) -> String {
+    let names = commands.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+    let is_name = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    // What a shell gives to the next block; the values of documents have no quotes.
+    let kept: String =
+        names.filter(is_name).map(|name| format!("printf \"{name}='%s'\\n\" \"${name}\" >>.variables\n")).collect();
     let mut commands = commands.replace("cargo run --release -- ", "hcert ");
     if let Some(server) = server {
         commands = commands.replace(ADDRESS, &server.address).replace(MANAGEMENT, &server.management);
@@ -265,7 +388,10 @@ fn run(commands: &str, folder: &Path, programs: &Path, server: Option<&Server>) 
     let path = format!("{}:{}", programs.display(), env::var("PATH").unwrap_or_default());
     assert!(!commands.contains("cargo"), "only cargo run can be stood in for: {commands}");
     let mut shell = Command::new("sh");
-    shell.args(["-eu", "-c", &format!("exec 2>&1\n{commands}")]).current_dir(folder).stdin(Stdio::null());
+    shell
+        .args(["-eu", "-c", &format!("exec 2>&1\n{variables}\n{commands}\n{kept}")])
+        .current_dir(folder)
+        .stdin(Stdio::null());
     shell.env("PATH", path);
     if let Some(server) = server {
         shell.env("HCERT__MANAGEMENT__LISTEN", &server.management);
@@ -275,6 +401,7 @@ fn run(commands: &str, folder: &Path, programs: &Path, server: Option<&Server>) 
     shell.stdout.take().expect("it was piped").read_to_string(&mut said).expect("text");
     let status = shell.wait().expect("it ends");
     assert!(status.success(), "{status} (is curl installed?):\n{commands}\n{said}");
+    *variables = fs::read_to_string(folder.join(".variables")).unwrap_or_default();
     server.map_or(said.clone(), |server| said.replace(&server.address, ADDRESS).replace(&server.management, MANAGEMENT))
 }
 

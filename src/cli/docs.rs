@@ -7,7 +7,7 @@ use clap::Args;
 /// Show the documents of hcert: a list of all pages, or one of them
 ///
 /// The pages are part of the program, so they describe this version of it. They are Markdown. `hcert docs install | less`
-/// shows one screen at a time.
+/// shows one screen at a time. The files that pages tell to copy are there too: `hcert docs hcert.toml > hcert.toml`.
 #[derive(Args, Debug)]
 pub(super) struct DocsArguments {
     /// The page: its path in the list, the last part of that, or its folder, in any case [default: the list]
@@ -20,6 +20,7 @@ impl DocsArguments {
     pub(super) fn run(self, documents: &Documents) -> Result<(), Failure> {
         let Some(name) = self.page else { return say(&list(documents)) };
         let text = documents.page(&name).map(|page| page.text).or_else(|| documents.picture(&name));
+        let text = text.or_else(|| documents.file(&name));
         say(text.ok_or_else(|| Failure::Usage(unknown(documents, &name)))?)
     }
 }
@@ -39,6 +40,8 @@ fn list(documents: &Documents) -> String {
         }
         shown.push_str(&format!("  {:width$}  {}\n", page.path, page.title));
     }
+    shown.push_str("\nFiles to copy\n");
+    documents.file_paths().for_each(|path| shown.push_str(&format!("  {path}\n")));
     shown
 }
 

@@ -81,14 +81,18 @@ fn in_words(stats: &Stats) -> String {
     line("index: rows", stats.index.rows);
     line("index: rows deleted", stats.index.rows_deleted);
     line("bytes of a version", stats.version_bytes);
-    line("bytes of the folder a version", stats.folder_bytes_a_version);
+    line("bytes of store and index a version", stats.store_bytes_a_version);
     out.push_str(&heads);
-    let _ =
-        writeln!(out, "\n{:24} {:>12} {:>16} {:>14} {:>14}", "table", "rows", "bytes", "pages above", "free inside");
+    let _ = writeln!(
+        out,
+        "\n{:18} {:>9} {:>12} {:>16} {:>14} {:>14}",
+        "table", "is", "rows", "bytes", "pages above", "free inside"
+    );
     for table in &stats.tables {
         let (rows, stored, above, free) =
             (table.rows, table.stored_bytes, table.metadata_bytes, table.fragmented_bytes);
-        let _ = writeln!(out, "{:24} {rows:>12} {stored:>16} {above:>14} {free:>14}", table.name);
+        let is = if table.is_derived { "derived" } else { "kept" };
+        let _ = writeln!(out, "{:18} {is:>9} {rows:>12} {stored:>16} {above:>14} {free:>14}", table.name);
     }
     let _ = writeln!(out, "\n{:24} {:>12} {:>16}", "file or folder", "files", "bytes");
     for file in &stats.files {

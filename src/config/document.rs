@@ -44,6 +44,8 @@ pub(super) struct ReadDocument {
     pub problems: Vec<String>,
     /// Settings that could not be used, by path. They have their default in `config`.
     pub wrong: Vec<String>,
+    /// The file is no TOML, so nobody knows what it would have set.
+    pub is_unreadable: bool,
 }
 
 impl Document {
@@ -69,6 +71,7 @@ impl Document {
             Err(error) => {
                 let problem = format!("this is not valid TOML: {}", error.message());
                 read.problems.push(self.shown(error.span(), &problem));
+                read.is_unreadable = true;
                 return read;
             }
         };

@@ -249,7 +249,7 @@ pub const INTERACTIONS: &[InteractionRow] = {
         .operation("suspend", Own("ee-health-certificate-suspend"), "Suspends a completed certificate. Takes Parameters with one reason (valueString)."),
     row(Cancel,          Post,   "/Composition/{id}/$cancel",            Some(PermittedAction::Cancel),        Some(CompositionCancel),       Some(Resource))
         .changes().reads_stored(Always)
-        .operation("cancel", Own("ee-health-certificate-cancel"), "Cancels a completed or suspended certificate for good. Takes Parameters with one reason (valueString)."),
+        .operation("cancel", Own("ee-health-certificate-cancel"), "Revokes a completed or suspended certificate for good. Takes Parameters with one reason (valueString)."),
     row(GetConsent,      Get,    "/Composition/{id}/$get-consent",       Some(PermittedAction::GetConsent),    Some(ConsentGet),              None)
         .operation("get-consent", Own("ee-health-certificate-get-consent"), "Whom the patient lets see the certificate: Parameters with doctor and representative, each open or closed."),
     row(GetConsent,      Post,   "/Composition/{id}/$get-consent",       Some(PermittedAction::GetConsent),    Some(ConsentGet),              Some(Resource)),

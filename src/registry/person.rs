@@ -38,6 +38,8 @@ pub enum PersonError {
         element: &'static str,
         code: String,
     },
+    /// A system of an identifier in which a placeholder was not filled.
+    Placeholder(String),
     /// An identifier has more than [`IDENTIFIER_CHARACTERS_MAX`] characters.
     LongIdentifier,
     /// More than [`PATIENT_IDENTIFIERS_MAX`] identifiers.
@@ -117,6 +119,9 @@ fn identifiers(patient: &Json, systems: &IdentifierSystems) -> Result<Vec<(Strin
         if system.chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX {
             return Err(PersonError::LongIdentifier);
         }
+        if system.contains(['{', '}']) {
+            return Err(PersonError::Placeholder(system.clone()));
+        }
         if system == systems.estonian_code() {
             let wrong = |error| PersonError::PersonalCode { value: value.clone(), error };
             PersonalCode::parse(value).map_err(wrong)?;
@@ -182,6 +187,9 @@ impl fmt::Display for PersonError {
             }
             PersonError::Identifiers(number) => {
                 write!(formatter, "{number} identifiers, but a patient has at most {PATIENT_IDENTIFIERS_MAX}")
+            }
+            PersonError::Placeholder(system) => {
+                write!(formatter, "the identifier system '{system}' has a placeholder that nobody filled")
             }
             PersonError::Links(number) => {
                 write!(formatter, "{number} links, but a patient has at most {PATIENT_LINKS_MAX}")

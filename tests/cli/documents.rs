@@ -6,6 +6,7 @@ use super::Place;
 
 /// Paths of the pages in the list.
 fn listed(list: &str) -> Vec<&str> {
+    let (list, _) = list.split_once("\nFiles to copy\n").expect("files come last");
     list.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect()
 }
 
@@ -35,6 +36,10 @@ fn every_page_is_printed_as_it_is_in_the_sources() {
         assert!(ran.said.is_empty(), "{}", ran.said);
     }
     assert!(pages.len() > 30, "{pages:?}");
+    let files = list.text().split_once("\nFiles to copy\n").unwrap().1.lines().map(str::trim);
+    for file in files {
+        assert!(place.run(&["docs", file]).expect(0).text() == fs::read_to_string(file).unwrap(), "{file}");
+    }
     let picture = place.run(&["docs", "latency.svg"]);
     assert!(picture.expect(0).text() == fs::read_to_string("docs/latency.svg").unwrap());
 }

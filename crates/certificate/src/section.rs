@@ -19,7 +19,7 @@ pub const CHANGE_REASON: &str = "change-reason";
 /// Why it was suspended; written by `$suspend` alone. Contract 3.4.
 pub const SUSPEND_REASON: &str = "suspend-reason";
 
-/// Why it was cancelled; written by `$cancel` alone. Contract 3.4.
+/// Why it was revoked; written by `$cancel` alone. Contract 3.4.
 pub const CANCEL_REASON: &str = "cancel-reason";
 
 /// Advice to the employee, which no employer sees. Contract 7.5.

@@ -35,15 +35,43 @@ wherever GET is.
 | `Accept` | all | `application/fhir+json` or `application/json`; others get 406. `_format` in the query does the same |
 | `Accept-Language` | all | `et` or `en`: the language of messages and names of codes |
 | `Content-Type` | a body | `application/fhir+json` or `application/json`, for a search by POST `application/x-www-form-urlencoded`; else 415 |
-| `Prefer: return=…` | create, update, `$suspend`, `$cancel` | `minimal` (no body, the default), `representation`, `OperationOutcome` |
+| `Prefer: return=…` | create, update | `minimal` (no body, the default), `representation`, `OperationOutcome`. `$suspend` and `$cancel` answer with the certificate |
 | `Prefer: handling=lenient` | searches | unknown parameters are ignored instead of refused |
 | `If-Match: W/\"3\"` | update, delete, operations that change | 412 unless version 3 is the current one |
 | `If-None-Match`, `If-Modified-Since` | read, vread | 304 where the caller has what there is |
-| `If-None-Exist: identifier=…` | create | 200 with the certificate that has this number, instead of a second one |
+| `If-None-Exist: identifier=<system>\\|<number>` | create | 200 with the certificate that has this number, instead of a second one |
+| `x-hcert-fault: <codes>` | what asks the registry | in `hcert dev` alone: the registry fails with these codes ([ERRORS.md](../ERRORS.md)) |
 | `X-Request-Id`, `traceparent` | all | come back, and are in the log and the audit trail |
 | `x-road-…`, `x-author-id` | all | what an X-Road security server says of the caller; taken from the senders in `x_road.from` alone, recorded as claimed, and of no effect on rights |
 
-Answers have `ETag` (the version), `Last-Modified` and, after a create, `Location`.
+Answers about one certificate have `ETag` (the version) and `Last-Modified`. A create, an update, `$suspend` and
+`$cancel` also answer with `Location`.
+
+## Parameters of every answer
+
+| Parameter | With | Effect |
+|---|---|---|
+| `_count`, `_page` | searches, histories | hits of a page, and its number from 1; a larger `_count` than the service allows is cut to it |
+| `_sort` | searches | the order, by the keys that each resource type lists below |
+| `_since`, `_at` | histories | versions from a moment on, and those that were current within a time |
+| `_elements`, `_summary` | reads, searches | parts of the resource; mandatory elements always come |
+| `_pretty`, `_format` | all | lines and indents for people; the format |
+
+Another parameter that begins with `_` is ignored, and is missing in the link `self`; any other unknown parameter of a
+search is refused.
+";
+
+const BESIDE: &str = "
+Beside FHIR, from the root of the server:
+
+| Request | What |
+|---|---|
+| `GET /.well-known/smart-configuration` | where tokens come from, also below the base path |
+| `POST /auth/v2/token` | in `hcert dev` alone: a token for a role ([ACCESS.md](../ACCESS.md)) |
+| `GET /.well-known/jwks.json` | in `hcert dev` alone: the key of these tokens |
+| any below `/r1/{instance}/{memberClass}/{memberCode}/{subsystem}` | the same services as X-Road addresses them |
+
+`OPTIONS` of any address above answers with `Allow`.
 ";
 
 /// The whole file.
@@ -73,6 +101,7 @@ pub(super) fn page() -> String {
     }
     text.push_str("\n## The service itself\n\n");
     requests(&mut text, "metadata");
+    text.push_str(BESIDE);
     text
 }
 

@@ -188,7 +188,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Named::Patient, "clinical-patient",
         "The same as `subject`"),
     row("status", RowTarget::State, TOKEN, Named::Nobody, "Composition-status",
-        "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
+        "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (revoked)"),
     row("category", RowTarget::Category, TOKEN, Named::Nobody, "Composition-category",
         "Use case of the certificate, for example `driver-group-I`"),
     row("section-code-text", RowTarget::SectionCodeText, &[], Named::Employer, "Composition-section-code-text",

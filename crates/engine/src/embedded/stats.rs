@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::panics::caught;
+use super::store::derived::is_derived;
 use super::store::{self, Measured, StoreError, record};
 use super::{Engine, index};
 use certificate::search::row_bytes;
@@ -46,8 +47,8 @@ pub struct Stats {
     pub files: Vec<FileSize>,
     /// Bytes of the record of one version, header and key included, on average; 0 without versions.
     pub version_bytes: u64,
-    /// Bytes of the whole folder for each version, on average.
-    pub folder_bytes_a_version: u64,
+    /// Bytes of the store, its journal and the index for each version, on average. The audit trail makes its files ahead.
+    pub store_bytes_a_version: u64,
 }
 
 /// What the index holds.
@@ -66,6 +67,8 @@ pub struct IndexSize {
 pub struct TableSize {
     /// Name of the table, such as `version`.
     pub name: String,
+    /// Whether it is made of the entries that are kept, so that it can be made again.
+    pub is_derived: bool,
     /// Number of rows in the table.
     pub rows: u64,
     /// Keys and values.
@@ -133,7 +136,9 @@ impl Engine {
         if let Some(versions) = NonZeroU64::new(stats.versions) {
             let table = stats.tables.iter().find(|table| table.name == "version");
             stats.version_bytes = table.map_or(0, |table| table.stored_bytes) / versions;
-            stats.folder_bytes_a_version = stats.files.iter().map(|file| file.bytes).sum::<u64>() / versions;
+            let is_ours = |file: &&FileSize| file.name.starts_with("store.") || file.name == "index";
+            stats.store_bytes_a_version =
+                stats.files.iter().filter(is_ours).map(|file| file.bytes).sum::<u64>() / versions;
         }
         Ok(stats)
     }
@@ -171,7 +176,8 @@ impl Engine {
 impl From<Measured> for TableSize {
     fn from(measured: Measured) -> TableSize {
         let Measured { name, rows, stored_bytes, metadata_bytes, fragmented_bytes } = measured;
-        TableSize { name, rows, stored_bytes, metadata_bytes, fragmented_bytes }
+        let is_derived = is_derived(&name);
+        TableSize { name, is_derived, rows, stored_bytes, metadata_bytes, fragmented_bytes }
     }
 }
 

@@ -5,11 +5,13 @@ pub(super) const READING: &str = "\
 
 - **Draft** is a certificate with the status `preliminary`, **Completed** one with the status `final`.
 - **required**: without it the certificate is refused. **optional**: it may be left out. **expected**: without it the
-  certificate is stored with a warning; where the setting `certificate.final_must_be_usable` is on, a completed one is
-  refused. **refused**: a certificate that has it is refused.
+  certificate is stored with a warning; where the setting `certificate.final_must_be_usable` is on (it is off by
+  default), a completed one is refused. **refused**: a certificate that has it is refused.
 - An element inside another one is required only where the outer one is present. Elements of R5's datatypes that no
   table names are optional. FHIR has no empty objects and lists: an object whose elements are all optional needs one of
   them.
+- What FHIR allows several times is a JSON list, also where only one item is taken: `meta.profile`, `identifier`,
+  `category`, `subject`, `author`, `event`, `note`, `section`, `contained`, and `coding` inside a CodeableConcept.
 - A name in parentheses is the slice: the profile's name for one kind of item in a list.
 - A refusal names every wrong element. `POST /Composition/$validate` reports the same without writing.
 
@@ -72,7 +74,8 @@ pub(super) const LISTS: &str = "
 
 - A code that a *complete* table does not show is refused (HCERT-188; for `status` HCERT-145).
 - A code that a table *known in part* does not show is accepted with a warning (HCERT-196). An operator can load the
-  full list (`hcert terminology load`). Where the setting `validation.strict` is on, all other codes are then refused.
+  full list (`hcert terminology load`). Where the setting `validation.strict` is on (it is off by default), all other
+  codes are then refused.
 - A code of a system that the list does not have is refused (HCERT-188).
 - `display` is free, except for the [fixed codes](#fixed-codes).
 

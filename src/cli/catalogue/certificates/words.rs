@@ -160,7 +160,7 @@ pub(super) const SECTIONS: &[SectionWords] = &[
         "cancelReason",
         SENT_BY_NOBODY,
         SENT_BY_NOBODY,
-        "Why the certificate was cancelled. `$cancel` writes it; one that a client sends is dropped.",
+        "Why the certificate was revoked. `$cancel` writes it; one that a client sends is dropped.",
         &[],
     ),
     section_needed(
