@@ -163,7 +163,8 @@ fn commands(page: &str) -> Vec<Vec<&str>> {
             let at = match words.first() {
                 Some(&"cargo") => words.iter().position(|word| *word == "--").filter(|_| words.contains(&"run")),
                 Some(first)
-                    if is_program(first) || ["$", "#", "sudo", "runuser", "docker", "podman", "exec"].contains(first) =>
+                    if is_program(first)
+                        || ["$", "#", "sudo", "runuser", "docker", "podman", "exec"].contains(first) =>
                 {
                     words.iter().rposition(|word| is_program(&word))
                 }
