@@ -166,7 +166,7 @@ fn commands(page: &str) -> Vec<Vec<&str>> {
                     if is_program(first)
                         || ["$", "#", "sudo", "runuser", "docker", "podman", "exec"].contains(first) =>
                 {
-                    words.iter().rposition(|word| is_program(&word))
+                    words.iter().rposition(is_program)
                 }
                 _ => None,
             };

@@ -267,7 +267,7 @@ mod tests {
     fn every_wrong_type_is_shown_at_once_with_its_line_and_a_caret() {
         let text = "[server]\nworkers = \"many\"\nlistenn = 1\n[search]\ncount_max = -1 # õ\n\
                     [[registry.fault]]\npath = 1\n[registry.remote]\ntries = true\n[log]\nlevel = \"õige\"\n";
-        let (ReadDocument { config, problems, wrong }, _) = read(text);
+        let (ReadDocument { config, problems, wrong, .. }, _) = read(text);
         assert_eq!(config, Config::default());
         let told = problems.join("\n");
         for expected in [
