@@ -3,15 +3,19 @@
 /// Characters of a line of text.
 const LINE_CHARACTERS: usize = 120;
 
-/// A text as the cell of a table, where `<name>` is no element of HTML. Between backticks it stays as it is.
+/// A text as the cell of a table.
 pub(super) fn cell(text: &str) -> String {
-    let pieces = piped(text);
-    let pieces = pieces.split('`').enumerate();
+    prose(&piped(text))
+}
+
+/// A text in which `<name>` is no element of HTML. Between backticks it stays as it is.
+pub(super) fn prose(text: &str) -> String {
+    let pieces = text.split('`').enumerate();
     let pieces = pieces.map(|(at, piece)| if at % 2 == 0 { piece.replace('<', "\\<") } else { piece.to_owned() });
     pieces.collect::<Vec<_>>().join("`")
 }
 
-/// A text as the cell of a table.
+/// A text as the cell of a table, where it may hold elements of HTML.
 pub(super) fn piped(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::markdown::wrapped;
+use super::markdown::{prose, wrapped};
 
 /// Every setting with its default and what it means.
 const FILE: &str = include_str!("../../../hcert.toml");
@@ -47,7 +47,7 @@ pub(super) fn page() -> String {
             // What is set in columns stays so.
             let _ = writeln!(text, "\n```text\n{}\n```", words.join("\n"));
         } else if !words.is_empty() {
-            let _ = writeln!(text, "\n{}", wrapped(&words.join(" "), ""));
+            let _ = writeln!(text, "\n{}", wrapped(&prose(&words.join(" ")), ""));
         }
     }
     text
