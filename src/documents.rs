@@ -1,5 +1,5 @@
-//! The documents of the project inside the program, for `hcert docs` and for consoles: whoever has the program has the
-//! pages that describe it, without the sources and without a network.
+//! The documents of the project inside the program, for `hcert docs` and for consoles. Their readers need neither the
+//! sources nor a network.
 //!
 //! `docs/SUMMARY.md` gives order, titles and groups, here as for the static site; the program gives the texts
 //! (`src/texts.rs`). The last group of the summary is for those who change the code. They have the sources, and its pages
@@ -84,7 +84,7 @@ impl Documents {
         self.pages().find(|page| page.path == path && !is_another)
     }
 
-    /// A picture of a page by its file below `docs/`: the text of the SVG.
+    /// The SVG of a picture, by its file below `docs/`.
     pub fn picture(&self, file: &str) -> Option<&'static str> {
         text_of(self.pictures, file)
     }
@@ -94,7 +94,7 @@ impl Documents {
         self.files.iter().map(|(file, _)| file.trim_start_matches("../"))
     }
 
-    /// The text of a file to copy, by its path in the project, or by its name where no other has the same path.
+    /// The text of a file to copy, by its path in the project, or by its name.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         let is_named = |path: &str| last_part(path) == name;
         let path =

@@ -43,6 +43,8 @@ mod regular_files;
 mod settings;
 #[path = "cli/silence.rs"]
 mod silence;
+#[path = "cli/stats.rs"]
+mod stats;
 #[path = "cli/terminology.rs"]
 mod terminology;
 #[path = "cli/threads.rs"]

@@ -91,8 +91,8 @@ enum Command {
     BenchFloor(bench::BenchFloor),
 }
 
-/// Runs the command line of this process, with the documents that the program holds; the exit code. Whatever is closed, full or damaged, no command ends with a panic or by a
-/// signal. Contract 9.4.
+/// Runs the command line of this process, with the documents that the program holds; the exit code. Whatever is closed, full or damaged,
+/// no command ends with a panic or by a signal. Contract 9.4.
 pub fn main(documents: &Documents) -> u8 {
     internal_error::in_one_line();
     no_core_files();

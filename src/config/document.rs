@@ -44,7 +44,7 @@ pub(super) struct ReadDocument {
     pub problems: Vec<String>,
     /// Settings that could not be used, by path. They have their default in `config`.
     pub wrong: Vec<String>,
-    /// The file is no TOML, so nobody knows what it would have set.
+    /// The file is no TOML, so what it sets is not known.
     pub is_unreadable: bool,
 }
 
@@ -141,7 +141,7 @@ impl Document {
         // An unknown name may be that of a secret, misspelt; the value says nothing about the mistake.
         let name = line.find('=').map_or(0, |at| at + 1);
         let is_name_wrong = name > 0 && end <= line_start + name;
-        // Behind a text of several lines nobody can tell which lines still belong to it.
+        // After the quotes of a multi-line string, a line may still be a part of the string, and so of a secret.
         let may_be_text = ["\"\"\"", "'''"].iter().any(|quotes| self.text[..line_start].contains(quotes));
         let (line, start, problem) = match is_secret || is_name_wrong {
             _ if may_be_text => (Cow::Borrowed("…"), line_start, without_value(problem)),

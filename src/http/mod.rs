@@ -510,9 +510,9 @@ impl<R: Interactions> HttpServer<R> {
             Ok(answer) => respond::answer(answer, wanted),
             Err(outcome) => {
                 self.count(&outcome);
-                match head.route {
-                    Route::Fault(fault) if outcome.leading() == Hcert::PathUnknown => x_road::fault(fault, wanted),
-                    _ => respond::outcome(&outcome, wanted, &self.settings.issue_system),
+                match head.route.fault_answered(&outcome) {
+                    Some(fault) => x_road::fault(fault, wanted),
+                    None => respond::outcome(&outcome, wanted, &self.settings.issue_system),
                 }
             }
         }
@@ -545,13 +545,9 @@ impl<R: Interactions> HttpServer<R> {
         let Some(mut event) = self.event(head, known) else { return Ok(()) };
         audit_record::note_parameters(&mut event, &head.parts, known.form.take());
         event.name(std::mem::take(&mut known.named));
-        match (&head.route, result) {
-            (Route::Fault(fault), Err(outcome)) if outcome.leading() == Hcert::PathUnknown => {
-                let answered = Ok(Answer { status: fault.status(), ..Answer::default() });
-                self.run.end(event, known.met.take(), &answered)
-            }
-            _ => self.run.end(event, known.met.take(), result),
-        }
+        let fault = result.as_ref().err().and_then(|outcome| head.route.fault_answered(outcome));
+        let answered = fault.map(|fault| Ok(Answer { status: fault.status(), ..Answer::default() }));
+        self.run.end(event, known.met.take(), answered.as_ref().unwrap_or(result))
     }
 
     /// The event of a request, as far as its head and its caller tell; nothing where none is written.

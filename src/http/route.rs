@@ -9,6 +9,7 @@ use super::query::decode;
 use super::x_road::XRoadFault;
 use crate::interaction::{HttpMethod, Instance, Interaction, PathId};
 use certificate::Id;
+use fhir::outcome::{Hcert, Outcome};
 
 /// What a method and a path lead to.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +26,16 @@ pub enum Route {
     Unknown,
     /// A path of X-Road that leads to no service of ours.
     Fault(XRoadFault),
+}
+
+impl Route {
+    /// The fault that the caller gets in X-Road's words, in place of this refusal.
+    pub fn fault_answered(&self, refusal: &Outcome) -> Option<XRoadFault> {
+        match self {
+            Route::Fault(fault) if refusal.leading() == Hcert::PathUnknown => Some(*fault),
+            _ => None,
+        }
+    }
 }
 
 /// Path segments below the base path; the deepest path has four.

@@ -223,6 +223,12 @@ mod tests {
 
     const ONE: &str = r#","identifier":[{"system":"s","value":"v"}]"#;
 
+    /// What was seen: the sample patients of the sources, imported as they are, were found by nothing.
+    #[test]
+    fn a_system_with_a_placeholder_is_refused() {
+        refused(r#","identifier":[{"system":"{person_identifier_base}/pid/est/ni","value":"v"}]"#, "has a placeholder");
+    }
+
     #[test]
     fn what_a_patient_is_found_by_is_read() {
         let write = taken(

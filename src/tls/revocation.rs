@@ -44,7 +44,7 @@ pub struct RevocationList {
 }
 
 /// Reads revocation lists, the newest first: of several lists of one authority the first one counts. A file of PEM may hold several.
-/// A list of a part of the certificates, and one of a time to come, would hide those that revoke more, so neither is taken.
+/// The list of one distribution point, and one that was made in the future, are refused: they would hide lists that revoke more.
 ///
 /// # Errors
 /// Which file cannot be used, and why.
@@ -63,10 +63,7 @@ pub(super) fn lists(paths: &[PathBuf]) -> Result<Vec<RevocationList>, String> {
                 return Err(unusable(path, &why));
             }
             if head.this_update > now.saturating_add(LIST_AHEAD_S) {
-                return Err(unusable(
-                    path,
-                    &"its list was made at a time to come; is the clock of this machine right?",
-                ));
+                return Err(unusable(path, &"its list was made in the future; is the clock of this machine right?"));
             }
             let age = Reverse((head.this_update, head.number.len(), head.number));
             lists.push((age, RevocationList { path: path.clone(), next_update: head.next_update, list }));

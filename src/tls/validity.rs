@@ -1,5 +1,5 @@
-//! What is asked of X.509 here and the TLS library does not tell: from when to when a certificate is valid, and which revocation list
-//! is the newest.
+//! What the service reads of X.509 itself, because the TLS library does not tell it: from when to when a certificate is valid, and which
+//! revocation list is the newest.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -77,7 +77,7 @@ pub(super) fn list_head(list: &[u8]) -> Option<RevocationListHead> {
     let (tag, next_update, mut rest) = any(rest)?;
     let next_update = seconds(tag, next_update)?;
     let mut head = RevocationListHead { this_update, next_update, number: Vec::new(), is_partial: false };
-    // Whom it revokes.
+    // The revoked certificates.
     if rest.first() == Some(&SEQUENCE) {
         rest = any(rest)?.2;
     }
@@ -150,7 +150,10 @@ fn seconds(tag: u8, text: &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, CrlDistributionPoint,
+        CrlIssuingDistributionPoint, IsCa, KeyIdMethod, KeyPair, SerialNumber, date_time_ymd,
+    };
 
     use super::*;
 
@@ -187,7 +190,42 @@ mod tests {
             for change in [1, 0x80, 0xff] {
                 let mut damaged = der.clone();
                 damaged[at] ^= change;
-                let _ = of(&damaged);
+                let _ = (of(&damaged), list_head(&damaged));
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_tells_its_times_its_number_and_whether_it_is_partial() {
+        let mut authority = CertificateParams::new(Vec::new()).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let ca = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+        let list = |point: Option<&str>| {
+            let list = CertificateRevocationListParams {
+                this_update: date_time_ymd(2025, 1, 13),
+                next_update: date_time_ymd(2060, 12, 31),
+                crl_number: SerialNumber::from(256),
+                issuing_distribution_point: point.map(|point| CrlIssuingDistributionPoint {
+                    distribution_point: CrlDistributionPoint { uris: vec![point.to_owned()] },
+                    scope: None,
+                }),
+                revoked_certs: Vec::new(),
+                key_identifier_method: KeyIdMethod::Sha256,
+            };
+            list.signed_by(&ca).unwrap().der().to_vec()
+        };
+        for (point, is_partial) in [(None, false), (Some("http://a.ee/1.crl"), true)] {
+            let der = list(point);
+            let (this_update, next_update) = (1_736_726_400, 2_871_676_800);
+            let head = RevocationListHead { this_update, next_update, number: vec![1, 0], is_partial };
+            assert_eq!(list_head(&der), Some(head));
+            for at in 0..der.len() {
+                let _ = list_head(&der[..at]);
+                for change in [1, 0x80, 0xff] {
+                    let mut damaged = der.clone();
+                    damaged[at] ^= change;
+                    let _ = list_head(&damaged);
+                }
             }
         }
     }

@@ -386,10 +386,10 @@ async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_e
             assert!(client().get(server.address).await.is_err(), "the newest list counts");
         }
     }
-    // What was seen: the list of a distribution point, and one of a time to come, hid the list that revokes.
+    // What was seen: the list of a distribution point, and one made in the future, hid the list that revokes.
     let partial = pem(revoking_in(&pki.ca, &[], 2025, 2100, 257, Some("http://a.ee/2.crl")));
     let coming = pem(revoking_in(&pki.ca, &[], 2090, 2100, 258, None));
-    for (hiding, why) in [(partial, "one distribution point"), (coming, "a time to come")] {
+    for (hiding, why) in [(partial, "one distribution point"), (coming, "in the future")] {
         fs::write(&path, [newer.as_str(), &hiding].concat()).expect("written");
         server_certificate.look(false);
         let problem = server_certificate.status(0).last_problem.expect("a problem");

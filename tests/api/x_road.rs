@@ -153,6 +153,7 @@ async fn what_x_road_does_not_know_is_told_in_its_words() {
         let fault: Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!(fault["type"], kind);
         assert!(fault["message"].is_string() && fault["detail"].is_string(), "{fault}");
+        assert_eq!(server.events().last().map(|event| event.status), Some(status), "the event of {path}");
     }
     let inside = server.get(&format!("{SERVICE}/fhir/nothing")).await;
     inside.refused(404, &["HCERT-126"]);

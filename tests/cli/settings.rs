@@ -37,6 +37,16 @@ fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
     assert!(!place.path("data").exists(), "nothing was begun");
 }
 
+/// What was seen: behind a file that is no TOML, the command also reported that a setting was missing which stood in the file.
+#[test]
+fn a_file_that_is_no_toml_is_the_only_problem() {
+    let place = Place::new();
+    fs::write(place.path("hcert.toml"), "[access.token]\njwks = \"a.json\"\njwks = \"b.json\"\n").unwrap();
+    let ran = place.run(&SERVE);
+    ran.expect(2).says("duplicate key");
+    assert!(!ran.said.contains("needs access.token.jwks"), "{}", ran.said);
+}
+
 /// What was seen: a namespace of 250 characters ended the start with a panic.
 #[test]
 fn namespaces_are_as_long_as_the_lists_behind_them_allow() {

@@ -42,7 +42,7 @@ wherever GET is.
 | `If-None-Exist: identifier=<system>\\|<number>` | create | 200 with the certificate that has this number, instead of a second one |
 | `x-hcert-fault: <codes>` | what asks the registry | in `hcert dev` alone: the registry fails with these codes ([ERRORS.md](../ERRORS.md)) |
 | `X-Request-Id`, `traceparent` | all | come back, and are in the log and the audit trail |
-| `x-road-…`, `x-author-id` | all | what an X-Road security server says of the caller; taken from the senders in `x_road.from` alone, recorded as claimed, and of no effect on rights |
+| `x-road-…`, `x-author-id` | all | what an X-Road security server says of the caller; taken from the senders in `x_road.from` alone (in `hcert dev` from everybody), recorded as claimed, and of no effect on rights |
 
 Answers about one certificate have `ETag` (the version) and `Last-Modified`. A create, an update, `$suspend` and
 `$cancel` also answer with `Location`.
@@ -126,7 +126,7 @@ fn requests(text: &mut String, first: &str) {
     let rows: Vec<&InteractionRow> = INTERACTIONS.iter().filter(|row| row.resource() == first).collect();
     text.push_str("| Request | Interaction | Body | Permission | In the audit trail |\n|---|---|---|---|---|\n");
     for row in &rows {
-        // What is offered in several ways is told once.
+        // One row describes an interaction that several rows offer.
         let told = rows.iter().filter(|other| other.kind == row.kind).find_map(|row| row.told.as_ref());
         let name = match told {
             Some(StatementEntry::Interaction(code, _)) => format!("`{code}`"),

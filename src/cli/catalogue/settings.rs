@@ -16,7 +16,7 @@ For operators: every setting with its default. The same texts are in [hcert.toml
 and changed.
 ";
 
-/// One setting: `listen` and `\"127.0.0.1:8080\"`; one that is unset by default has a value as an example.
+/// One setting: `listen` and `"127.0.0.1:8080"`. The value of one that is unset by default is an example.
 struct ShownSetting<'f> {
     key: &'f str,
     value: &'f str,
@@ -44,7 +44,7 @@ pub(super) fn page() -> String {
         let words = lines.iter().filter(|line| setting(line).is_none());
         let words: Vec<&str> = words.filter_map(|line| line.strip_prefix("# ")).collect();
         if words.iter().any(|line| line.starts_with("  ")) {
-            // What is set in columns stays so.
+            // Text in columns keeps them.
             let _ = writeln!(text, "\n```text\n{}\n```", words.join("\n"));
         } else if !words.is_empty() {
             let _ = writeln!(text, "\n{}", wrapped(&prose(&words.join(" ")), ""));

@@ -218,13 +218,19 @@ impl RemoteRegistry {
                 (Err(LookupFailure::NoAnswer(why)), is_alive, is_passing.then_some(Duration::ZERO))
             }
         };
-        // A caller may choose words that something on the way drops a connection for, so that a question of our own decides.
-        let is_alive = match is_alive || caller.fault.is_some() || caller.purpose != LookupPurpose::Callers {
-            true => is_alive,
-            false => self.answers_at_all(deadline).await,
-        };
-        // A staged fault says nothing of the registry. Neither does silence in what little time a long wait for a place has left.
-        if caller.fault.is_some() || (!is_alive && until - start < self.timeout / 2) {
+        // A staged fault says nothing of the registry.
+        if caller.fault.is_some() {
+            return (outcome, again);
+        }
+        let (mut is_alive, mut time) = (is_alive, until - start);
+        if !is_alive && caller.purpose == LookupPurpose::Callers {
+            // A caller can choose words for which a firewall drops the connection. A question of the service's own decides.
+            let start = tokio::time::Instant::now();
+            let until = deadline.min(start + self.timeout);
+            (is_alive, time) = (self.answers_metadata(until).await, until.saturating_duration_since(start));
+        }
+        // Neither does silence in what little time a long wait has left.
+        if !is_alive && time < self.timeout / 2 {
             return (outcome, again);
         }
         self.note(match &outcome {
@@ -239,12 +245,10 @@ impl RemoteRegistry {
         (outcome, again)
     }
 
-    /// Whether the registry answers a question that nobody but this service words.
-    async fn answers_at_all(&self, deadline: tokio::time::Instant) -> bool {
+    /// Whether the registry answers `GET /metadata`, in which no caller has a part.
+    async fn answers_metadata(&self, until: tokio::time::Instant) -> bool {
         let Ok(uri) = format!("{}/metadata", self.address).parse() else { return false };
-        let until = deadline.min(tokio::time::Instant::now() + self.timeout);
-        let answered = self.client.get(&uri, &request::own_headers(), until).await;
-        match answered {
+        match self.client.get(&uri, &request::own_headers(), until).await {
             Ok(received) => !matches!(received.answer.status, 502..=504),
             Err(TransportFailure { why, .. }) => matches!(why, NoAnswer::Unreadable(_)),
         }

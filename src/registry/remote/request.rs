@@ -52,7 +52,7 @@ pub(super) fn encode(out: &mut String, text: &str) {
     }
 }
 
-/// Headers of a question that no caller has a part in.
+/// Headers of a question of the service's own.
 pub(super) fn own_headers() -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     headers.insert(ACCEPT, HeaderValue::from_static("application/fhir+json"));

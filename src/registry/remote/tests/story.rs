@@ -205,8 +205,21 @@ async fn what_a_callers_own_words_bring_about_opens_no_breaker() {
     }
 }
 
+/// Where a caller's question takes all the time that there is, the service has none left for its own, and knows nothing.
 #[tokio::test]
-async fn a_registry_that_answers_nothing_is_left_alone_whoever_asks() {
+async fn a_callers_question_that_takes_all_the_time_says_nothing_of_the_registry() {
+    let server =
+        Server::start(|seen| if seen.head.contains("RST") { Play::Hang } else { Play::Send(json(200, PATIENT)) });
+    let remote = remote(&server.await, |settings| {
+        (settings.breaker_failures, settings.timeout_ms, settings.deadline_ms) = (1, 200, 200);
+    });
+    let told = remote.ask(&search("RST"), &caller(LookupPurpose::Callers)).await;
+    assert!(matches!(no_answer(told), NoAnswer::Timeout(_)));
+    assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_breaker_opens_for_every_caller_of_a_registry_that_is_down() {
     let server = Server::start(|_| Play::Close(Vec::new())).await;
     let remote = remote(&server, |settings| settings.breaker_failures = 1);
     assert!(remote.ask(&search("1"), &caller(LookupPurpose::Callers)).await.is_err());
