@@ -29,7 +29,7 @@ use hcert::corpus::Corpus;
 use process::{Process, eventually, hcert, wait};
 
 const WRITERS: usize = 6;
-const ROUNDS: u64 = 22;
+const ROUNDS: u64 = 100;
 
 /// Numbers from a seed (splitmix64).
 pub struct Random(u64);

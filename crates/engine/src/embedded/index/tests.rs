@@ -485,3 +485,30 @@ fn files_that_no_commit_knows_are_not_in_the_way() {
     deletes(&mut writer).unwrap();
     writer.close();
 }
+
+/// What was seen: one of five hundred kills left an index that held a certificate twice. tantivy gives the first change after it was opened
+/// the stamp of the commit it was opened at, and a merge that begins before the next commit takes it for a part of that commit.
+#[test]
+fn a_merge_before_the_first_commit_loses_no_change() {
+    let origin = IndexOrigin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let numbered = |id: u64| NumberedRow { row: row(0, id as i64, &["a"]), class: 0 };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = IndexWriterHandle::create(folder.path(), &origin).unwrap();
+    // The larger segment is the first of a merge. The last commit before the end deletes in the smaller one.
+    for (round, ids) in [1..=30, 101..=110].into_iter().enumerate() {
+        let count = ids.clone().count() as i64;
+        for id in ids {
+            writer.add(Id::new(id).unwrap(), Version::FIRST, &numbered(id)).unwrap();
+        }
+        drop(writer.commit(Seq(round as u64 + 1), count, &Ranks::default()).unwrap());
+    }
+    writer.remove(Id::new(101).unwrap());
+    drop(writer.commit(Seq(3), -1, &Ranks::default()).unwrap());
+    writer.close();
+    let (mut writer, _) = IndexWriterHandle::open(folder.path(), &origin).unwrap();
+    writer.remove(Id::new(102).unwrap());
+    writer.add(Id::new(102).unwrap(), Version::FIRST.next(), &numbered(102)).unwrap();
+    writer.merge().unwrap();
+    assert_eq!(writer.commit(Seq(4), 0, &Ranks::default()).unwrap().alive, 39);
+    writer.close();
+}
