@@ -20,7 +20,27 @@ pub struct AuditAsked {
     pub since: Option<i64>,
     pub until: Option<i64>,
     #[serde(default)]
-    pub newest_first: bool,
+    pub by: AuditReader,
+}
+
+/// The command that reads events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditReader {
+    /// `hcert audit export`: oldest first.
+    #[default]
+    Export,
+    /// `hcert audit who`: newest first.
+    Who,
+}
+
+impl AuditReader {
+    fn command(self) -> (&'static str, EventOrder) {
+        match self {
+            AuditReader::Export => ("hcert audit export", EventOrder::OldestFirst),
+            AuditReader::Who => ("hcert audit who", EventOrder::NewestFirst),
+        }
+    }
 }
 
 /// Hands over the events that are asked for, in their order, one a line; their number comes back. The export itself is the first thing
@@ -36,7 +56,8 @@ pub fn export_audit(
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(String, bool), String> {
     let now = engine::system_clock()();
-    let mut told = AuditEvent::of_command(AuditAction::AuditExport, now, "hcert audit export");
+    let (command, order) = asked.by.command();
+    let mut told = AuditEvent::of_command(AuditAction::AuditExport, now, command);
     let wanted = wanted(engine, asked, names)?;
     // Only identifiers have a sign between system and value.
     (told.identifiers, told.patients) = wanted.patients.concat().into_iter().partition(|known| known.contains('|'));
@@ -46,7 +67,6 @@ pub fn export_audit(
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
     let mut patients = CertificatePatients::new(engine);
     let mut count = 0;
-    let order = if asked.newest_first { EventOrder::NewestFirst } else { EventOrder::OldestFirst };
     let search = log.search(&wanted, order).map_err(|error| error.to_string())?;
     search.each(&mut |id, version| patients.of(id, version), |number, event| {
         let mut line = audit::resource(number, &event, names);

@@ -19,7 +19,7 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
-pub use audit::{AuditAsked, export_audit};
+pub use audit::{AuditAsked, AuditReader, export_audit};
 pub use audit_record::{note, write_down, write_event_down, write_token_down};
 pub use clock::clock;
 pub use export::export;

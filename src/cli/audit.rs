@@ -10,7 +10,7 @@ use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
 use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TRAIL_DAMAGED, TrailFiles};
-use crate::bulk::{self, AuditAsked, KnownHead, NewestHeads};
+use crate::bulk::{self, AuditAsked, AuditReader, KnownHead, NewestHeads};
 use crate::config::{Config, RegistryMode};
 use crate::interaction::{changes, subjects};
 use crate::socket::{self, AuditResult, CommandRequest};
@@ -193,13 +193,14 @@ impl AuditArguments {
                     may_be_patient(patient, config.registry.mode).map_err(Failure::Usage)?;
                 }
                 let certificate = certificate.map(Id::get);
-                let asked = AuditAsked { patient, certificate, since, until, newest_first: false };
+                let asked = AuditAsked { patient, certificate, since, until, by: AuditReader::Export };
                 export(&asked, &out, &config, &|event| Ok(Cow::Borrowed(event)))
             }
             AuditCommand::Who(AuditWhoArguments { patient, since, until, language, out, common }) => {
                 let config = common.load(|_| ())?;
                 may_be_patient(&patient, config.registry.mode).map_err(Failure::Usage)?;
-                let asked = AuditAsked { patient: Some(patient), certificate: None, since, until, newest_first: true };
+                let asked =
+                    AuditAsked { patient: Some(patient), certificate: None, since, until, by: AuditReader::Who };
                 export(&asked, &out, &config, &|event| {
                     audit_words::told(event, language).map(|words| Cow::Owned(words.into_bytes()))
                 })

@@ -161,8 +161,10 @@ fn words(health: &Value) -> String {
     let uptime = health["uptime_s"].as_u64().unwrap_or(0);
     let mut words =
         format!("{} ({ready}), hcert {}, up for {uptime} s\n", text(&health["status"]), text(&health["version"]));
-    for (name, part) in health["parts"].as_object().into_iter().flatten() {
-        words.push_str(&format!("{name:<10} {:<9} {}\n", text(&part["status"]), text(&part["words"])));
+    let parts = || health["parts"].as_object().into_iter().flatten();
+    let width = parts().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, part) in parts() {
+        words.push_str(&format!("{name:<width$} {:<9} {}\n", text(&part["status"]), text(&part["words"])));
     }
     // What answered may be anything; a terminal is shown characters only.
     words.chars().filter(|character| *character == '\n' || !character.is_control()).collect()

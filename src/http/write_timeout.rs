@@ -15,8 +15,9 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::connection::Connection;
 use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
-/// A stream on which a write fails once its client owes `write_timeout`: time that it keeps the service waiting is owed, and every byte it
-/// takes pays for some. So whoever takes nothing is cut after `write_timeout`, and whoever takes a byte now and then hardly later.
+/// A stream whose writes fail once its client has been too slow for `write_timeout` in all. Time in which the service waits for the client is
+/// added up; each byte that the client takes subtracts the time that it takes at [`ANSWER_BYTES_PER_SECOND_MIN`]. So a client that takes nothing
+/// is cut after `write_timeout`, and one that takes a byte now and then hardly later.
 ///
 /// A connection that ends while its client takes nothing is reset: else the system would keep what was written, some megabytes, for as
 /// long as the client likes.

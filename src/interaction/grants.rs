@@ -1,8 +1,8 @@
 //! The rights that a caller holds.
 
 use crate::access::rights::{CertificateView, OwnPatient, PermittedAction, Rights, Scope};
-use certificate::Id;
 use certificate::search::row::Row;
+use certificate::{Id, State};
 
 /// Rights of the caller, with the patient the token is about where these matter.
 #[derive(Clone, Debug)]
@@ -14,6 +14,11 @@ pub struct CallerGrants {
 impl CallerGrants {
     pub fn scope(&self, may: PermittedAction) -> Scope {
         self.rights.scope(may, &self.own)
+    }
+
+    /// How an old version of a certificate is shown; nothing when it lies outside of the rights.
+    pub fn view_of_version(&self, id: Id, current: (&Row, State), version: &Row) -> Option<CertificateView> {
+        self.rights.view_of_version(&self.own, id, current, version)
     }
 }
 

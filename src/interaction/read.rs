@@ -117,11 +117,8 @@ impl Service {
             Ok((newest.effective_row()?, version.transpose()?.flatten()))
         });
         let (effective_row, found) = found.map_err(unreadable)?.ok_or_else(missing)?;
-        let now = effective_row
-            .row
-            .as_ref()
-            .and_then(|row| grants.visible(PermittedAction::Read, id, row))
-            .ok_or_else(hidden)?;
+        let current = effective_row.row.as_ref().filter(|row| grants.visible(PermittedAction::Read, id, row).is_some());
+        let current = current.ok_or_else(hidden)?;
         if effective_row.state == State::Deleted && !grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
             return Err(hidden());
         }
@@ -129,16 +126,8 @@ impl Service {
         if stored.state == State::Deleted {
             return Err(deleted(id));
         }
-        // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
-        let then = match (row, effective_row.row) {
-            (_, None) => None,
-            (row, Some(current)) => grants.visible(PermittedAction::Read, id, &current).and(row),
-        };
-        let then = then.and_then(|row| match grants.rights.is_bound_by_consent_only(PermittedAction::Read) {
-            true => Some(CertificateView::Full),
-            false => grants.visible(PermittedAction::Read, id, &row),
-        });
-        Ok(ReadVersion { stored, is_left, view: then.ok_or_else(hidden)?.min(now) })
+        let view = row.and_then(|row| grants.view_of_version(id, (current, effective_row.state), &row));
+        Ok(ReadVersion { stored, is_left, view: view.ok_or_else(hidden)? })
     }
 
     async fn shown(&self, context: &RequestContext, read: ReadVersion) -> Result<Answer, Outcome> {

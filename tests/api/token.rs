@@ -95,6 +95,37 @@ async fn nobody_is_let_in_without_a_token_of_the_issuer() {
     server.ask("OPTIONS", "Composition").await.expect(204);
 }
 
+/// What was seen: an old version of a closed certificate was shown, which one role reached, because the other one reached the current version.
+#[tokio::test]
+async fn two_roles_in_a_token_show_no_version_that_neither_of_them_shows() {
+    let server = strict().await;
+    let of = |person: &str, role: Value| {
+        let mut claims = claims();
+        (claims["sub"], claims["role"]) = (person.into(), role);
+        signed(&claims)
+    };
+    let author = of("EE49403136515", json!("doctor"));
+    server.post("Composition", Body::draft()).header("Authorization", &author).await.expect(201);
+    server.put("Composition/1", Body::completed()).header("Authorization", &author).await.expect(200);
+    let closed = json!({"resourceType": "Parameters", "parameter": [{"name": "doctor", "valueString": "closed"}]});
+    let patient = of("EE39406240015", json!("patient"));
+    let set = server.post("Composition/1/$set-consent", closed.to_string().into_bytes());
+    set.header("Authorization", &patient).await.expect(200);
+    let draft = "Composition/1/_history/1";
+    server.get(draft).header("Authorization", &author).await.expect(200);
+    for (roles, current) in [
+        (json!("nurse"), 403),
+        (json!("gov-official"), 200),
+        (json!(["nurse", "gov-official"]), 200),
+        (json!(["gov-official", "nurse"]), 200),
+    ] {
+        let token = of("EE37605030299", roles);
+        server.get("Composition/1").header("Authorization", &token).await.expect(current);
+        server.get("Composition/1/_history/2").header("Authorization", &token).await.expect(current);
+        server.get(draft).header("Authorization", &token).await.refused(403, &["HCERT-179"]);
+    }
+}
+
 /// What was seen: requests without a token that named a thousand certificates each made searches of the trail slow for good.
 #[tokio::test]
 async fn who_has_no_token_adds_few_names_to_the_trail() {

@@ -228,6 +228,9 @@ fn a_person_is_told_in_words_who_looked() {
     // The newest comes first: this question, then the two before it.
     let told = place.run(&who);
     assert_eq!(told.expect(0).text().matches("teenuse käitaja").count(), 3, "{}", told.text());
+    let written = place.run(&["audit", "export", "--data", "data"]);
+    let asked = |command| written.text().matches(command).count();
+    assert_eq!((asked("hcert audit who"), asked("hcert audit export")), (3, 1), "{}", written.text());
     place.run(&["audit", "who", "--data", "data", "--patient", "nobody at all"]).expect(2).says("--patient takes");
 }
 

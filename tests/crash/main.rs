@@ -29,7 +29,9 @@ use hcert::corpus::Corpus;
 use process::{Process, eventually, hcert, wait};
 
 const WRITERS: usize = 6;
+/// Kills of a run, shared out to folders that are filled at once.
 const ROUNDS: u64 = 100;
+const FOLDERS: u64 = 2;
 
 /// Numbers from a seed (splitmix64).
 pub struct Random(u64);
@@ -57,6 +59,18 @@ impl Drop for Raise<'_> {
     }
 }
 
+/// A folder that stays when its test fails, to be looked at.
+struct KeptOnFailure(tempfile::TempDir);
+
+impl Drop for KeptOnFailure {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.disable_cleanup(true);
+            eprintln!("kept: {}", self.0.path().display());
+        }
+    }
+}
+
 fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a whole number")))
@@ -73,10 +87,20 @@ fn random(test: &str) -> Random {
 #[test]
 fn nothing_acknowledged_is_lost_however_the_server_ends() {
     let mut random = random("killed under load");
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
+    let rounds = setting("HCERT_CRASH_ROUNDS").unwrap_or(ROUNDS).div_ceil(FOLDERS);
+    thread::scope(|scope| {
+        for _ in 0..FOLDERS {
+            let random = Random(random.below(u64::MAX));
+            scope.spawn(move || fill_and_kill(rounds, random));
+        }
+    });
+}
+
+/// Writes into a server, ends it and looks what is there, again and again.
+fn fill_and_kill(rounds: u64, mut random: Random) {
+    let folder = KeptOnFailure(tempfile::tempdir().unwrap());
+    let data = folder.0.path().join("data");
     let mut book = Book::default();
-    let rounds = setting("HCERT_CRASH_ROUNDS").unwrap_or(ROUNDS);
     writer::make_patients_known(&data, rounds, WRITERS);
     for round in 0..rounds {
         let server = Process::start(&data);

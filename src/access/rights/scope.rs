@@ -11,7 +11,7 @@ use certificate::search::row::Row;
 use certificate::search::section_code_text;
 use certificate::search::term::{Term, TermForm};
 use certificate::search::value::SearchToken;
-use certificate::{Consent, Id, Openness};
+use certificate::{Consent, Id, Openness, State};
 
 /// Which certificates are reached, and how much of each is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,19 +76,40 @@ impl Rights {
     /// The certificates that a permission reaches. `own` is the patient the token is about; nobody where none was asked for.
     pub fn scope(&self, what: PermittedAction, own: &OwnPatient) -> Scope {
         let authors = self.authors().filter(|_| what.is_change());
-        let rows = |grant| {
-            let rows = self.less_shown(what, grant).fold(self.rows(what, grant, own), both);
-            authors.iter().cloned().fold(rows, both)
-        };
-        Scope { parts: self.granting(what).map(|grant| (rows(grant), grant.view)).collect() }
+        let reached = |grant| authors.iter().cloned().fold(self.reached(what, grant, own), both);
+        Scope { parts: self.granting(what).map(|grant| (reached(grant), grant.view)).collect() }
+    }
+
+    /// How an old version is shown; nothing when it is not reached. One permission must reach both the certificate as it is now and the version:
+    /// two that reach one of them each show nothing. Consent and author count as they are now. One that is deleted is only for permissions
+    /// without rows. Contract 7.4.
+    pub fn view_of_version(
+        &self,
+        own: &OwnPatient,
+        id: Id,
+        (current, state): (&Row, State),
+        version: &Row,
+    ) -> Option<CertificateView> {
+        let what = PermittedAction::Read;
+        self.granting(what)
+            .filter(|grant| state != State::Deleted || grant.rows == RowRestriction::default())
+            .filter(|grant| self.reached(what, grant, own).matches(id, current))
+            .filter(|grant| self.rows(what, grant, own).matches(id, version))
+            .map(|grant| grant.view)
+            .max()
+    }
+
+    /// The certificates that one permission reaches.
+    fn reached(&self, what: PermittedAction, grant: &Grant, own: &OwnPatient) -> Filter {
+        let rows = self.rows(what, grant, own);
+        self.consent(grant).into_iter().fold(rows, both)
     }
 
     /// Whether a certificate with this row may be what a change leads to: within the rows of a permission for it. The consent of a
     /// certificate and its author are judged elsewhere.
     pub fn may_lead_to(&self, what: PermittedAction, own: &OwnPatient, row: &Row) -> bool {
         // No condition on rows looks at the id.
-        self.granting(what)
-            .any(|grant| grant.rows == RowRestriction::default() || self.rows(what, grant, own).matches(Id::FIRST, row))
+        self.granting(what).any(|grant| self.named_rows(what, grant, own).matches(Id::FIRST, row))
     }
 
     /// The closed certificates that no permission for something reaches. Only for permissions without rows, as those for histories are:
@@ -140,7 +161,13 @@ impl Rights {
         Filter::Class(ClassTest::Category(TokenTest::SystemCode(self.systems.category.clone(), code.to_owned())))
     }
 
+    /// The rows of a permission, without those of which another one shows less.
     fn rows(&self, what: PermittedAction, grant: &Grant, own: &OwnPatient) -> Filter {
+        self.less_shown(what, grant).fold(self.named_rows(what, grant, own), both)
+    }
+
+    /// The rows that a permission names.
+    fn named_rows(&self, what: PermittedAction, grant: &Grant, own: &OwnPatient) -> Filter {
         let rows = &grant.rows;
         let mut all = Vec::new();
         if let Some(states) = &rows.states {
@@ -162,14 +189,19 @@ impl Rights {
             let party = self.identity.represented_party.as_deref();
             all.push(any(party.and_then(employer).into_iter()));
         }
-        if grant.bound_as_doctor {
-            let closed = Filter::Class(ClassTest::DoctorClosed);
-            all.push(not(Filter::All(vec![closed, not(self.own_hand())])));
-        }
-        if grant.bound_as_representative {
-            all.push(not(Filter::Class(ClassTest::RepresentativeClosed)));
-        }
         if all.len() == 1 { all.remove(0) } else { Filter::All(all) }
+    }
+
+    /// What consent leaves to a permission. Contract 7.7.
+    fn consent(&self, grant: &Grant) -> Option<Filter> {
+        let doctor = || not(Filter::All(vec![Filter::Class(ClassTest::DoctorClosed), not(self.own_hand())]));
+        let representative = || not(Filter::Class(ClassTest::RepresentativeClosed));
+        let parts: Vec<Filter> =
+            [grant.bound_as_doctor.then(doctor), grant.bound_as_representative.then(representative)]
+                .into_iter()
+                .flatten()
+                .collect();
+        (!parts.is_empty()).then_some(Filter::All(parts))
     }
 }
 

@@ -200,6 +200,32 @@ fn every_role_sees_what_the_table_says_and_nothing_else() {
     }
 }
 
+/// What was seen: of a certificate closed to doctors, one role of a token reached the current version and the other one the draft before it,
+/// and the draft was shown, which neither role may see.
+#[test]
+fn two_roles_show_of_an_old_version_what_one_of_them_shows() {
+    let open = Consent::default();
+    for one in TABLE {
+        for other in TABLE.iter().filter(|other| one.role <= other.role) {
+            let rights = rights_of(&[one.role, other.role]);
+            for current in samples().into_iter().filter(|sample| sample.category != "driver-group-II") {
+                for (state, own_hand) in [(State::Draft, false), (State::Completed, true)] {
+                    // Consent and author count as they are now.
+                    let version = Sample { state, own_hand, consent: open, ..current };
+                    let shows = |line: &Line| line.reads(&current).and(line.reads(&version));
+                    assert_eq!(
+                        rights.view_of_version(&own(), ID, (&row(&current), current.state), &row(&version)),
+                        shows(one).max(shows(other)),
+                        "{} and {}: {current:?} {version:?}",
+                        one.role,
+                        other.role
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Histories leave out what is hidden, so that is the complement of what is reached.
 #[test]
 fn what_is_hidden_is_what_the_rows_of_histories_do_not_reach() {

@@ -48,8 +48,9 @@ pub fn read(
 ) -> Result<Identity, RefusedToken> {
     let claims = object(claims)?;
     // It tells a client who signed in, is made for that client, and lies about in browsers.
-    let kind = claims.get("typ").and_then(Json::as_str);
-    if kind.is_some_and(|kind| OTHER_KINDS.iter().any(|other| other.eq_ignore_ascii_case(kind)))
+    let is_other = |kind: &str| OTHER_KINDS.iter().any(|other| other.eq_ignore_ascii_case(kind));
+    // What is no text is no kind that is known.
+    if claims.get("typ").is_some_and(|kind| kind.as_str().is_none_or(is_other))
         || OF_ID_TOKENS.iter().any(|name| claims.get(name).is_some())
     {
         return Err(RefusedToken::IdToken);

@@ -413,6 +413,7 @@ async fn a_token_of_another_kind_lets_nobody_in() {
         json!({"typ": "ID"}),
         json!({"typ": "id"}),
         json!({"typ": "Refresh"}),
+        json!({"typ": ["ID"]}),
     ] {
         assert_eq!(fixture.ask(&with(claims.clone())).await.unwrap_err(), RefusedToken::IdToken, "{claims}");
     }

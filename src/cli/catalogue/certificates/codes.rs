@@ -65,7 +65,8 @@ impl CodeLists {
     pub(super) fn write_value_set(&self, url: &str, out: &mut String) {
         let set = self.value_set(url);
         let (id, title) = (set.text("id").unwrap_or_default(), set.text("title").unwrap_or_default());
-        let _ = writeln!(out, "### {id}\n\n{title}. Value set `{url}`.\n");
+        let about = set.text("description").unwrap_or_default();
+        let _ = writeln!(out, "### {id}\n\n{title}. Value set `{url}`. {about}\n");
         for (system, codes) in self.parts(set) {
             let listed = self.listed(set, &system);
             let is_complete = match listed {
