@@ -239,9 +239,14 @@ mod tests {
     fn every_part_has_its_line() {
         let health = serde_json::json!({
             "status": "degraded", "ready": true, "version": "1.2.3", "uptime_s": 7,
-            "parts": {"disk": {"status": "degraded", "words": "The disk is\u{1b}[2J nearly full."}},
+            "parts": {
+                "connections": {"status": "ok", "words": "All fit."},
+                "disk": {"status": "degraded", "words": "The disk is\u{1b}[2J nearly full."},
+            },
         });
-        let told = "degraded (ready), hcert 1.2.3, up for 7 s\ndisk       degraded  The disk is[2J nearly full.\n";
+        let told = "degraded (ready), hcert 1.2.3, up for 7 s\n\
+                    connections ok        All fit.\n\
+                    disk        degraded  The disk is[2J nearly full.\n";
         assert_eq!(words(&health), told);
     }
 }

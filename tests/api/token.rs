@@ -108,7 +108,12 @@ async fn two_roles_in_a_token_show_no_version_that_neither_of_them_shows() {
     server.post("Composition", Body::draft()).header("Authorization", &author).await.expect(201);
     server.put("Composition/1", Body::completed()).header("Authorization", &author).await.expect(200);
     let closed = json!({"resourceType": "Parameters", "parameter": [{"name": "doctor", "valueString": "closed"}]});
-    let patient = of("EE39406240015", json!("patient"));
+    let patient = signed(&{
+        let mut claims = claims();
+        (claims["sub"], claims["role"], claims["patient"]) =
+            ("EE39406240015".into(), "patient".into(), "39406240015".into());
+        claims
+    });
     let set = server.post("Composition/1/$set-consent", closed.to_string().into_bytes());
     set.header("Authorization", &patient).await.expect(200);
     let draft = "Composition/1/_history/1";

@@ -436,7 +436,7 @@ fn the_command_asks_and_its_exit_code_answers() {
     eventually("it is ready", || ask(watched_at(&server), "GET", "/ready").status == 200);
     let ran = place.run(&["health", "--ready", "--at", &at]);
     let told = ran.expect(0).text();
-    assert!(told.contains("(ready), hcert") && told.contains("storage    ok"), "{told}");
+    assert!(told.contains("(ready), hcert") && told.contains("storage     ok"), "{told}");
     let ran = place.run(&["health", "--json", "--at", &at]);
     let told = ran.expect(0).text();
     assert_eq!(serde_json::from_str::<Value>(told).expect("JSON")["ready"], true);
