@@ -104,6 +104,10 @@ impl Service {
             if may != PermittedAction::Count {
                 self.know_own_patient(context, &mut grants, may).await?;
             }
+            // A conditional create meets what its caller may read.
+            if context.if_none_exist.is_some() {
+                self.know_own_patient(context, &mut grants, PermittedAction::Read).await?;
+            }
             if may == PermittedAction::PatientRead
                 && !grants.rights.reaches_all_patients()
                 && let Some(id) = interaction.id.as_ref().map(ToString::to_string)

@@ -131,6 +131,28 @@ async fn two_roles_in_a_token_show_no_version_that_neither_of_them_shows() {
     }
 }
 
+/// What was seen: a create with a condition did not meet the certificate that the caller may read as its patient, and made it twice.
+#[tokio::test]
+async fn a_conditional_create_meets_what_any_role_of_its_caller_reads() {
+    let server = strict().await;
+    let of = |roles: Value| {
+        let mut claims = claims();
+        (claims["sub"], claims["patient"], claims["role"]) = ("EE39406240015".into(), "39406240015".into(), roles);
+        signed(&claims)
+    };
+    let certificate = Body::completed().number("N-1");
+    server.post("Composition", certificate.clone()).header("Authorization", signed(&claims())).await.expect(201);
+    let closed = json!({"resourceType": "Parameters", "parameter": [{"name": "doctor", "valueString": "closed"}]});
+    let set = server.post("Composition/1/$set-consent", closed.to_string().into_bytes());
+    set.header("Authorization", of(json!("patient"))).await.expect(200);
+    let system = certificate.json()["identifier"][0]["system"].as_str().expect("a system").to_owned();
+    for (roles, status) in [(json!(["doctor", "patient"]), 200), (json!("doctor"), 201)] {
+        let asked =
+            server.post("Composition", certificate.clone()).header("If-None-Exist", format!("identifier={system}|N-1"));
+        asked.header("Authorization", of(roles)).await.expect(status);
+    }
+}
+
 /// What was seen: requests without a token that named a thousand certificates each made searches of the trail slow for good.
 #[tokio::test]
 async fn who_has_no_token_adds_few_names_to_the_trail() {
