@@ -28,7 +28,7 @@ pub(super) fn read(
     asks_registry: bool,
     x_road_id: Option<&HeaderValue>,
 ) -> Result<Option<Box<ForwardedHeaders>>, Issue> {
-    let is_blank = |value: &HeaderValue| value.as_bytes().trim_ascii().is_empty();
+    let is_blank = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).trim().is_empty();
     let is_missing = |name: &&String| headers.get(name.as_str()).is_none_or(is_blank);
     if by_x_road && let Some(missing) = settings.x_road.required_headers.iter().find(is_missing) {
         let issue = Issue::new(Hcert::HeaderMissing).with("header", missing.clone());

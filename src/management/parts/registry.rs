@@ -51,8 +51,9 @@ pub(crate) fn part(health: &RegistryHealth) -> HealthPart {
     let (status, words) = match (breaker, credential) {
         (_, CredentialState::Refused) => (
             HealthStatus::Degraded,
-            "The patient registry refuses this service's own credential (registry.remote.token or token_file): certificates \
-             of patients who are not remembered cannot be written.",
+            "The patient registry refuses this service's own credential (registry.remote.token or token_file), so that \
+             certificates of patients who are not remembered cannot be written; or the issuer does that exchanges \
+             callers' tokens (registry.remote.exchange).",
         ),
         (BreakerState::Open | BreakerState::HalfOpen, _) => {
             (HealthStatus::Degraded, "The patient registry failed repeatedly and gets no requests for a while.")

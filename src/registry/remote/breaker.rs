@@ -31,6 +31,16 @@ pub(super) struct BreakerPermit<'a> {
     probe: Option<Instant>,
 }
 
+/// What a request says of the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Answers,
+    /// It did not answer this one request, which may be the request's fault.
+    Fails,
+    /// It did not answer a request either that nobody else has a part in.
+    IsDown,
+}
+
 /// What a request changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BreakerChange {
@@ -82,22 +92,35 @@ impl Breaker {
 }
 
 impl BreakerPermit<'_> {
-    /// Records what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
-    /// any more; only the probe does.
-    pub(super) fn record(mut self, is_alive: bool, now: Instant) -> Option<BreakerChange> {
+    /// Whether a failure would open it: then [`Sign::Fails`] is not enough.
+    pub(super) fn decides(&self) -> bool {
+        match *self.breaker.state() {
+            CircuitState::Closed { failures } => failures + 1 >= self.breaker.failures_max,
+            CircuitState::Open { .. } | CircuitState::HalfOpen => self.probe.is_some(),
+        }
+    }
+
+    /// Records what became of the request. A request that went before the breaker opened changes nothing any more; only the probe does,
+    /// and a probe that fails by itself leaves its place to the next.
+    pub(super) fn record(mut self, sign: Sign, now: Instant) -> Option<BreakerChange> {
+        if self.probe.is_some() && sign == Sign::Fails {
+            return None;
+        }
         let is_probe = self.probe.take().is_some();
         let mut state = self.breaker.state();
         let open = CircuitState::Open { until: now + self.breaker.rest };
-        let (next, change) = match (*state, is_alive) {
-            (CircuitState::HalfOpen, true) if is_probe => {
+        let (next, change) = match (*state, sign) {
+            (CircuitState::HalfOpen, Sign::Answers) if is_probe => {
                 (CircuitState::Closed { failures: 0 }, Some(BreakerChange::Closed))
             }
-            (CircuitState::HalfOpen, false) if is_probe => (open, Some(BreakerChange::Opened)),
-            (CircuitState::Closed { .. }, true) => (CircuitState::Closed { failures: 0 }, None),
-            (CircuitState::Closed { failures }, false) if failures + 1 < self.breaker.failures_max => {
-                (CircuitState::Closed { failures: failures + 1 }, None)
+            (CircuitState::HalfOpen, _) if is_probe => (open, Some(BreakerChange::Opened)),
+            (CircuitState::Closed { .. }, Sign::Answers) => (CircuitState::Closed { failures: 0 }, None),
+            (CircuitState::Closed { failures }, Sign::IsDown) if failures + 1 >= self.breaker.failures_max => {
+                (open, Some(BreakerChange::Opened))
             }
-            (CircuitState::Closed { .. }, false) => (open, Some(BreakerChange::Opened)),
+            (CircuitState::Closed { failures }, _) => {
+                (CircuitState::Closed { failures: (failures + 1).min(self.breaker.failures_max - 1) }, None)
+            }
             (other, _) => (other, None),
         };
         *state = next;
@@ -123,7 +146,7 @@ mod tests {
     /// A breaker that three failures opened, and the moment of the last.
     fn open() -> (Breaker, Instant) {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
-        let told: Vec<_> = (0..3).map(|_| breaker.permit(now).unwrap().record(false, now)).collect();
+        let told: Vec<_> = (0..3).map(|_| breaker.permit(now).unwrap().record(Sign::IsDown, now)).collect();
         assert_eq!(told, [None, None, Some(BreakerChange::Opened)]);
         (breaker, now)
     }
@@ -131,12 +154,31 @@ mod tests {
     #[test]
     fn failures_in_a_row_open_it_and_a_success_between_starts_the_row_anew() {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
-        for is_alive in [false, false, true, false, false] {
-            assert_eq!(breaker.permit(now).unwrap().record(is_alive, now), None);
+        for sign in [Sign::IsDown, Sign::Fails, Sign::Answers, Sign::Fails, Sign::IsDown] {
+            assert_eq!(breaker.permit(now).unwrap().record(sign, now), None);
         }
         assert!(!breaker.refuses(now));
-        assert_eq!(breaker.permit(now).unwrap().record(false, now), Some(BreakerChange::Opened));
+        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
         assert!(breaker.refuses(now) && breaker.permit(now).is_none());
+    }
+
+    #[test]
+    fn requests_that_fail_by_themselves_open_it_never_and_the_last_before_that_is_told_so() {
+        let (breaker, now) = (Breaker::new(3, REST), Instant::now());
+        let decides: Vec<_> = (0..5)
+            .map(|_| {
+                let permit = breaker.permit(now).unwrap();
+                let decides = permit.decides();
+                assert_eq!(permit.record(Sign::Fails, now), None);
+                decides
+            })
+            .collect();
+        assert_eq!(decides, [false, false, true, true, true]);
+        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
+        let probe = breaker.permit(now + REST).unwrap();
+        assert!(probe.decides());
+        assert_eq!(probe.record(Sign::Fails, now + REST), None);
+        assert!(breaker.permit(now + REST).is_some_and(|next| next.decides()), "the next is the probe");
     }
 
     #[test]
@@ -149,7 +191,7 @@ mod tests {
         let probe = breaker.permit(now).unwrap();
         assert!(breaker.refuses(now) && breaker.permit(now).is_none());
         assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
-        assert_eq!(probe.record(true, now), Some(BreakerChange::Closed));
+        assert_eq!(probe.record(Sign::Answers, now), Some(BreakerChange::Closed));
         assert_eq!(breaker.condition(now), BreakerState::Closed);
         assert!(breaker.permit(now).is_some());
     }
@@ -158,7 +200,7 @@ mod tests {
     fn a_probe_that_fails_opens_it_for_another_rest() {
         let (breaker, start) = open();
         let now = start + REST;
-        assert_eq!(breaker.permit(now).unwrap().record(false, now), Some(BreakerChange::Opened));
+        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
         assert!(breaker.permit(now + REST - Duration::from_nanos(1)).is_none());
         assert!(breaker.permit(now + REST).is_some());
     }
@@ -177,11 +219,11 @@ mod tests {
     fn what_went_before_it_opened_changes_nothing_any_more() {
         let (breaker, now) = (Breaker::new(1, REST), Instant::now());
         let (late, later) = (breaker.permit(now).unwrap(), breaker.permit(now).unwrap());
-        breaker.permit(now).unwrap().record(false, now);
-        assert_eq!(late.record(true, now), None);
+        breaker.permit(now).unwrap().record(Sign::IsDown, now);
+        assert_eq!(late.record(Sign::Answers, now), None);
         assert!(breaker.refuses(now));
         let probe = breaker.permit(now + REST).unwrap();
-        assert_eq!(later.record(false, now + REST), None);
-        assert_eq!(probe.record(true, now + REST), Some(BreakerChange::Closed));
+        assert_eq!(later.record(Sign::IsDown, now + REST), None);
+        assert_eq!(probe.record(Sign::Answers, now + REST), Some(BreakerChange::Closed));
     }
 }

@@ -32,6 +32,16 @@ pub(super) fn is_error(issue: &Reflected) -> bool {
     matches!(issue.severity.as_str(), "error" | "fatal")
 }
 
+/// Whether a text of an issue holds these characters.
+pub(super) fn repeats(chain: &IssueChain, secret: &str) -> bool {
+    chain.issues.iter().any(|issue| {
+        let of_coding = |coding: &ReflectedCoding| [&coding.system, &coding.code, &coding.display].map(Clone::clone);
+        let codings = issue.codings.iter().flat_map(of_coding).flatten();
+        let texts = [issue.issue_type.clone(), issue.text.clone()].into_iter().chain(issue.diagnostics.clone());
+        codings.chain(texts).chain(issue.expression.iter().cloned()).any(|text| text.contains(secret))
+    })
+}
+
 fn reflected(issue: &Json) -> Reflected {
     let details = issue.get("details");
     let codings = details.map_or(&[][..], |details| details.items("coding"));

@@ -21,10 +21,34 @@ const FRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Credential {
     source: CredentialSource,
-    /// The registry refused it last.
-    is_refused: AtomicBool,
+    pub(super) acceptance: Acceptance,
     /// Its file could not be read last.
     is_unreadable: AtomicBool,
+}
+
+/// Whether the other side refused a credential of the service last.
+#[derive(Debug, Default)]
+pub(super) struct Acceptance {
+    is_refused: AtomicBool,
+}
+
+impl Acceptance {
+    pub(super) fn accepted(&self) {
+        if self.is_refused.swap(false, Ordering::Relaxed) {
+            event!(REGISTRY_ACCEPTS);
+        }
+    }
+
+    /// `why` holds no personal data.
+    pub(super) fn refused(&self, why: &str) {
+        if !self.is_refused.swap(true, Ordering::Relaxed) {
+            event!(REGISTRY_REFUSES, problem = why);
+        }
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Debug)]
@@ -65,7 +89,7 @@ impl Credential {
             }
             (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
         };
-        Ok(Credential { source, is_refused: AtomicBool::new(false), is_unreadable: AtomicBool::new(false) })
+        Ok(Credential { source, acceptance: Acceptance::default(), is_unreadable: AtomicBool::new(false) })
     }
 
     /// The header. When the file becomes unreadable, its last token stays in use and the file is reported. Decision
@@ -91,23 +115,9 @@ impl Credential {
         }
     }
 
-    /// Records that the registry accepted it.
-    pub(super) fn accepted(&self) {
-        if self.is_refused.swap(false, Ordering::Relaxed) {
-            event!(REGISTRY_ACCEPTS);
-        }
-    }
-
-    /// Records that the registry refused it. `why` holds no personal data.
-    pub(super) fn refused(&self, why: &str) {
-        if !self.is_refused.swap(true, Ordering::Relaxed) {
-            event!(REGISTRY_REFUSES, problem = why);
-        }
-    }
-
     /// Its current state.
     pub(super) fn state(&self) -> CredentialState {
-        match (self.is_refused.load(Ordering::Relaxed), self.is_unreadable.load(Ordering::Relaxed)) {
+        match (self.acceptance.is_refused(), self.is_unreadable.load(Ordering::Relaxed)) {
             (true, _) => CredentialState::Refused,
             (false, true) => CredentialState::Unreadable,
             (false, false) => CredentialState::Accepted,
@@ -189,12 +199,12 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         assert_eq!(told(&credential, start + FRESH * 3).await.unwrap(), "Bearer two");
         assert_eq!(credential.state(), CredentialState::Unreadable);
-        credential.refused("401");
+        credential.acceptance.refused("401");
         assert_eq!(credential.state(), CredentialState::Refused);
         std::fs::write(&file, "three").unwrap();
         assert_eq!(told(&credential, start + FRESH * 4).await.unwrap(), "Bearer three");
         assert_eq!(credential.state(), CredentialState::Refused, "nobody asked the registry yet");
-        credential.accepted();
+        credential.acceptance.accepted();
         assert_eq!(credential.state(), CredentialState::Accepted);
     }
 

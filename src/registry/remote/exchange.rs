@@ -20,7 +20,7 @@ use quick_cache::sync::Cache;
 use serde::Deserialize;
 use tokio::time::timeout_at;
 
-use super::credential;
+use super::credential::{self, Acceptance};
 use super::request::encode;
 use crate::config;
 use crate::config::limits::TOKEN_BYTES_MAX;
@@ -36,6 +36,7 @@ const ANSWER_BYTES_MAX: usize = 2 * TOKEN_BYTES_MAX;
 const SPARE: Duration = Duration::from_secs(10);
 
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 
 /// The issuer's token endpoint, and the tokens it gave.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(super) struct TokenExchange {
     authorization: HeaderValue,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     exchanged: Cache<[u8; 32], ExchangedToken>,
+    /// Of the service's own name and secret.
+    pub acceptance: Acceptance,
 }
 
 #[derive(Clone, Debug)]
@@ -57,8 +60,19 @@ struct ExchangedToken {
 #[derive(Deserialize)]
 struct TokenResponse {
     access_token: String,
+    token_type: String,
+    issued_token_type: Option<String>,
     #[serde(default)]
     expires_in: u64,
+}
+
+impl TokenResponse {
+    /// Whether it may be sent to the registry: a bearer token, and none that others than the issuer have no use for.
+    fn is_bearer_access_token(&self) -> bool {
+        let issued = self.issued_token_type.as_deref();
+        self.token_type.eq_ignore_ascii_case("bearer")
+            && issued.is_none_or(|issued| [ACCESS_TOKEN, JWT].contains(&issued))
+    }
 }
 
 impl TokenExchange {
@@ -98,6 +112,7 @@ impl TokenExchange {
             authorization,
             client: Client::builder(TokioExecutor::new()).build(connector),
             exchanged: Cache::new(EXCHANGED_TOKENS_MAX),
+            acceptance: Acceptance::default(),
         })
     }
 
@@ -112,7 +127,7 @@ impl TokenExchange {
         deadline: tokio::time::Instant,
     ) -> Result<HeaderValue, LookupFailure> {
         // Who has no token at all is let in by the settings, and asks in nobody's name.
-        let (_, token) = callers.trim().split_once(' ').ok_or_else(|| refused("the caller's header is no token"))?;
+        let (_, token) = callers.trim().split_once(' ').ok_or_else(|| unusable("the caller's header is no token"))?;
         let key = digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
         if let Some(exchanged) = self.exchanged.get(&key).filter(|exchanged| exchanged.until > now) {
             return Ok(exchanged.header);
@@ -121,7 +136,7 @@ impl TokenExchange {
         let answer =
             asked.map_err(|_| NoAnswer::Timeout("the issuer exchanged no token within the time".to_owned()))??;
         let header = credential::header(&answer.access_token)
-            .map_err(|_| refused("what the issuer gave for the caller's token is none"))?;
+            .map_err(|_| unusable("what the issuer gave for the caller's token is none"))?;
         let life = Duration::from_secs(answer.expires_in).saturating_sub(SPARE);
         if !life.is_zero() {
             self.exchanged.insert(key, ExchangedToken { header: header.clone(), until: now + life.min(LIFE_MAX) });
@@ -155,10 +170,21 @@ impl TokenExchange {
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| unreachable(&*error))?.to_bytes();
+        if matches!(status, 401 | 403) {
+            let why = format!("the issuer exchanges no token: status {status}");
+            self.acceptance.refused(&why);
+            return Err(NoAnswer::Credential(why).into());
+        }
+        if status < 500 {
+            self.acceptance.accepted();
+        }
         match status {
-            200 => serde_json::from_slice(&body).map_err(|_| refused("the issuer's answer is no exchanged token")),
+            200 => serde_json::from_slice(&body)
+                .ok()
+                .filter(TokenResponse::is_bearer_access_token)
+                .ok_or_else(|| unusable("the issuer's answer is no exchanged bearer token")),
             500.. => Err(NoAnswer::Unreachable(format!("the issuer exchanges no token: status {status}")).into()),
-            _ => Err(refused(&format!("the issuer exchanges no token: status {status}"))),
+            _ => Err(unusable(&format!("the issuer exchanges no token: status {status}"))),
         }
     }
 }
@@ -166,6 +192,6 @@ impl TokenExchange {
 /// Longest time for which an exchanged token is kept.
 const LIFE_MAX: Duration = Duration::from_secs(3600);
 
-fn refused(why: &str) -> LookupFailure {
-    NoAnswer::Credential(why.to_owned()).into()
+fn unusable(why: &str) -> LookupFailure {
+    NoAnswer::Unreadable(why.to_owned()).into()
 }

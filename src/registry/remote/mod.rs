@@ -25,12 +25,14 @@ use hyper::{HeaderMap, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::{Caller, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryHealth, RegistryRequest};
+use super::{
+    Caller, CredentialState, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryHealth, RegistryRequest,
+};
 use crate::config::{self, CallersToken};
 use crate::tls;
 use answer::PatientMatches;
 use base::log::event;
-use breaker::{Breaker, BreakerChange};
+use breaker::{Breaker, BreakerChange, Sign};
 use cache::{Cache, SharedAnswer};
 use client::{ReceivedResponse, RegistryClient, TransportFailure};
 use credential::Credential;
@@ -113,13 +115,13 @@ impl RemoteRegistry {
     /// version. What a caller asks for is always asked for anew, since the registry judges by the caller's rights.
     ///
     /// # Errors
-    /// As [`LookupFailure`] says. An id that is none of FHIR's, and a query too long for an address, is [`NoAnswer::Unreadable`] without a
-    /// request.
+    /// As [`LookupFailure`] says. An id that is none of FHIR's is [`LookupFailure::NotFound`], and a query too long for an address
+    /// [`NoAnswer::Unreadable`], without a request.
     pub async fn ask(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         let deadline = tokio::time::Instant::now() + self.deadline;
         let target = request::target(request);
-        let target: Arc<str> =
-            target.ok_or_else(|| unreadable("an id that FHIR does not allow was not asked for"))?.into();
+        // What FHIR allows as no id names nobody.
+        let target: Arc<str> = target.ok_or(LookupFailure::NotFound)?.into();
         let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(request, caller)) else {
             return Ok(self.fetch(request, caller, &target, deadline).await?.told);
         };
@@ -150,7 +152,11 @@ impl RemoteRegistry {
         let remembered = self.cache.as_ref().map(Cache::count).unwrap_or_default();
         let breaker = self.breaker.condition((self.clock)());
         let last_problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        RegistryHealth::Remote { breaker, credential: self.credential.state(), remembered, last_problem }
+        let credential = match &self.callers {
+            CallerCredential::Exchanged(exchange) if exchange.acceptance.is_refused() => CredentialState::Refused,
+            _ => self.credential.state(),
+        };
+        RegistryHealth::Remote { breaker, credential, remembered, last_problem }
     }
 
     /// Keeps the reason why the last question got no answer, for health.
@@ -199,45 +205,51 @@ impl RemoteRegistry {
         let _place = place.expect("nobody closes the semaphore");
         let authorization = match self.authorization(caller, deadline).await {
             Ok(authorization) => authorization,
-            Err(failed) => return (Err(failed), None),
+            Err(failed) => {
+                if let LookupFailure::NoAnswer(why @ (NoAnswer::Timeout(_) | NoAnswer::Unreachable(_))) = &failed {
+                    self.note(Some(why.to_string()));
+                }
+                return (Err(failed), None);
+            }
         };
+        let sent = authorization.clone();
         let headers = request::headers(caller, authorization);
         let Some(permit) = self.breaker.permit((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
-        let (outcome, is_alive, again) = match self.client.get(uri, &headers, until).await {
+        let (outcome, has_answered, again) = match self.client.get(uri, &headers, until).await {
             Ok(received) => {
                 let status = received.answer.status;
                 let wanted = wanted(&received.answer.headers);
                 let outcome = self.own_credential(caller, status, self.judge(request, caller, received).await);
-                let is_alive = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
-                (outcome, is_alive, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
+                let outcome = sent.map_or(Ok(()), |sent| keeps_secret(&outcome, &sent)).and(outcome);
+                let has_answered = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
+                (outcome, has_answered, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
             }
             Err(TransportFailure { why, is_passing }) => {
-                let is_alive = matches!(why, NoAnswer::Unreadable(_));
-                (Err(LookupFailure::NoAnswer(why)), is_alive, is_passing.then_some(Duration::ZERO))
+                let has_answered = matches!(why, NoAnswer::Unreadable(_));
+                (Err(LookupFailure::NoAnswer(why)), has_answered, is_passing.then_some(Duration::ZERO))
             }
         };
         // A staged fault says nothing of the registry.
         if caller.fault.is_some() {
             return (outcome, again);
         }
-        let (mut is_alive, mut time) = (is_alive, until - start);
-        if !is_alive && caller.purpose == LookupPurpose::Callers {
-            // A caller can choose words for which a firewall drops the connection. A question of the service's own decides.
-            let start = tokio::time::Instant::now();
-            let until = deadline.min(start + self.timeout);
-            (is_alive, time) = (self.answers_metadata(until).await, until.saturating_duration_since(start));
-        }
-        // Neither does silence in what little time a long wait has left.
-        if !is_alive && time < self.timeout / 2 {
-            return (outcome, again);
-        }
+        // A caller chooses the words, or the person, at which it fails. Before that keeps others from it, a question in which no
+        // caller has a part decides.
+        let sign = match has_answered {
+            true => Sign::Answers,
+            false if permit.decides() => self.answers_metadata(deadline).await,
+            false => Sign::Fails,
+        };
+        let is_own = caller.purpose != LookupPurpose::Callers;
         self.note(match &outcome {
-            Err(LookupFailure::NoAnswer(no_answer)) if !is_alive => Some(no_answer.to_string()),
+            Err(LookupFailure::NoAnswer(why)) if !has_answered && (is_own || sign == Sign::IsDown) => {
+                Some(why.to_string())
+            }
             _ => None,
         });
-        match permit.record(is_alive, (self.clock)()) {
+        match permit.record(sign, (self.clock)()) {
             Some(BreakerChange::Opened) => event!(REGISTRY_FAILS),
             Some(BreakerChange::Closed) => event!(REGISTRY_ANSWERS),
             None => {}
@@ -245,12 +257,16 @@ impl RemoteRegistry {
         (outcome, again)
     }
 
-    /// Whether the registry answers `GET /metadata`, in which no caller has a part.
-    async fn answers_metadata(&self, until: tokio::time::Instant) -> bool {
-        let Ok(uri) = format!("{}/metadata", self.address).parse() else { return false };
+    /// Whether the registry answers `GET /metadata`. Silence in what little time a long wait has left says nothing.
+    async fn answers_metadata(&self, deadline: tokio::time::Instant) -> Sign {
+        let start = tokio::time::Instant::now();
+        let until = deadline.min(start + self.timeout);
+        let Ok(uri) = format!("{}/metadata", self.address).parse() else { return Sign::Fails };
         match self.client.get(&uri, &request::own_headers(), until).await {
-            Ok(received) => !matches!(received.answer.status, 502..=504),
-            Err(TransportFailure { why, .. }) => matches!(why, NoAnswer::Unreadable(_)),
+            Ok(received) if !matches!(received.answer.status, 500 | 502..=504) => Sign::Answers,
+            Err(TransportFailure { why: NoAnswer::Unreadable(_), .. }) => Sign::Answers,
+            _ if until - start < self.timeout / 2 => Sign::Fails,
+            _ => Sign::IsDown,
         }
     }
 
@@ -285,11 +301,11 @@ impl RemoteRegistry {
             return outcome;
         }
         if !refuses_credential(status, &outcome) {
-            self.credential.accepted();
+            self.credential.acceptance.accepted();
             return outcome;
         }
         let why = format!("status {status}");
-        self.credential.refused(&why);
+        self.credential.acceptance.refused(&why);
         Err(LookupFailure::NoAnswer(NoAnswer::Credential(why)))
     }
 
@@ -329,6 +345,17 @@ fn refuses_credential(status: u16, outcome: &Result<PatientMatches, LookupFailur
         }
         (403, _) => true,
         _ => false,
+    }
+}
+
+/// An issue may go to a caller, whom the credential that it was asked with does not concern.
+fn keeps_secret<T>(outcome: &Result<T, LookupFailure>, sent: &HeaderValue) -> Result<(), LookupFailure> {
+    let secret = sent.to_str().ok().and_then(|text| text.split_once(' ')).map(|(_, token)| token);
+    match (outcome, secret) {
+        (Err(LookupFailure::Refused(told)), Some(secret)) if chain::repeats(told, secret) => {
+            Err(unreadable("it repeats the credential that it was asked with"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::RemoteRegistry;
 use crate::config;
-use crate::registry::{Caller, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryRequest};
+use crate::registry::{
+    BreakerState, Caller, CredentialState, LookupFailure, LookupPurpose, NoAnswer, RegistryFinding, RegistryHealth,
+    RegistryRequest,
+};
 use server::Server;
 
 const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"active":true}"#;

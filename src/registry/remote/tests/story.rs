@@ -140,7 +140,7 @@ async fn no_more_requests_are_under_way_than_there_are_connections() {
 #[tokio::test]
 async fn a_registry_that_fails_again_and_again_is_left_alone_until_a_probe_succeeds() {
     let server = Server::start(|seen| match seen.number {
-        1..=4 => Play::Send(answer(500, "", "broken")),
+        1..=6 => Play::Send(answer(500, "", "broken")),
         _ => Play::Send(json(200, PATIENT)),
     })
     .await;
@@ -152,13 +152,13 @@ async fn a_registry_that_fails_again_and_again_is_left_alone_until_a_probe_succe
     for _ in 0..5 {
         assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreachable(_)));
     }
-    assert_eq!(server.requests(), 3, "nobody is asked while it is left alone");
+    assert_eq!(server.requests(), 4, "the last of them was GET /metadata; nobody is asked while it is left alone");
     wind(Duration::from_secs(10));
     assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreadable(_)), "the probe fails");
     assert!(matches!(no_answer(remote.ask(&read(), &writer).await), NoAnswer::Unreachable(_)));
-    assert_eq!(server.requests(), 4);
+    assert_eq!(server.requests(), 6);
     wind(Duration::from_secs(10));
-    for number in 5..8 {
+    for number in 7..10 {
         assert!(remote.ask(&read(), &writer).await.is_ok());
         assert_eq!(server.requests(), number);
     }
@@ -188,20 +188,26 @@ async fn a_staged_fault_says_nothing_of_the_registry() {
     }
 }
 
-/// What was seen: a caller whose words a firewall drops connections for kept everybody from the registry.
+/// What was seen: a caller whose words, or whose person, a gateway fails at kept everybody from the registry.
 #[tokio::test]
-async fn what_a_callers_own_words_bring_about_opens_no_breaker() {
-    let server = Server::start(|seen| match seen.head.lines().next().unwrap_or_default() {
-        line if line.contains("RST") => Play::Close(Vec::new()),
-        line if line.contains("/metadata") => Play::Send(json(200, "{}")),
-        _ => Play::Send(json(200, PATIENT)),
-    })
-    .await;
-    let remote = remote(&server, |settings| settings.breaker_failures = 1);
-    for _ in 0..3 {
-        let told = remote.ask(&search("RST"), &caller(LookupPurpose::Callers)).await;
-        assert!(matches!(no_answer(told), NoAnswer::Unreachable(_)));
-        assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
+async fn what_the_registry_fails_at_for_one_person_opens_no_breaker() {
+    for purpose in [LookupPurpose::Callers, LookupPurpose::Look, LookupPurpose::Write] {
+        let server = Server::start(|seen| match seen.head.lines().next().unwrap_or_default() {
+            line if line.contains("RST") => Play::Close(Vec::new()),
+            line if line.contains("504") => Play::Send(answer(504, "", "<html>")),
+            line if line.contains("/metadata") => Play::Send(json(200, "{}")),
+            _ => Play::Send(json(200, PATIENT)),
+        })
+        .await;
+        let remote = remote(&server, |settings| settings.breaker_failures = 1);
+        for words in ["RST", "504", "RST"] {
+            no_answer(remote.ask(&search(words), &caller(purpose)).await);
+            let RegistryHealth::Remote { breaker, last_problem, .. } = remote.health() else { panic!("a remote one") };
+            assert_eq!(breaker, BreakerState::Closed);
+            let is_own = purpose != LookupPurpose::Callers;
+            assert_eq!(last_problem.is_some(), is_own, "no caller's question is the operator's concern");
+            assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_ok());
+        }
     }
 }
 
@@ -233,7 +239,7 @@ async fn an_open_breaker_ends_the_tries() {
     let server = Server::start(|_| Play::Send(answer(503, "", ""))).await;
     let remote = remote(&server, |settings| settings.breaker_failures = 2);
     assert!(remote.ask(&read(), &caller(LookupPurpose::Write)).await.is_err());
-    assert_eq!(server.requests(), 2);
+    assert_eq!(server.requests(), 3, "two of them and GET /metadata");
 }
 
 #[tokio::test]

@@ -77,7 +77,18 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
         1 => Play::Send(json(200, r#"{"access_token":"for-the-registry","token_type":"Bearer","expires_in":300}"#)),
         2 => Play::Send(json(400, r#"{"error":"invalid_grant"}"#)),
         3 => Play::Send(json(503, "{}")),
-        _ => Play::Send(json(200, r#"{"access_token":"a b"}"#)),
+        4 => Play::Send(json(401, r#"{"error":"invalid_client"}"#)),
+        5 => Play::Send(json(200, r#"{"access_token":"a b","token_type":"Bearer"}"#)),
+        6 => Play::Send(json(200, r#"{"access_token":"mine","token_type":"N_A"}"#)),
+        7 => Play::Send(json(200, r#"{"access_token":"mine"}"#)),
+        8 => Play::Send(json(
+            200,
+            r#"{"access_token":"mine","token_type":"Bearer","issued_token_type":"urn:ietf:params:oauth:token-type:refresh_token"}"#,
+        )),
+        _ => Play::Send(json(
+            200,
+            r#"{"access_token":"mine","token_type":"bearer","issued_token_type":"urn:ietf:params:oauth:token-type:jwt"}"#,
+        )),
     })
     .await;
     let folder = tempfile::tempdir().unwrap();
@@ -108,10 +119,52 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     assert_eq!(asked.header("authorization"), Some("Basic aGNlcnQ6cyUyMGNyZXQ="));
     wind(Duration::from_secs(291));
     let seen = registry.requests();
-    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Credential(_)));
-    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Unreachable(_)));
-    assert!(matches!(no_answer(remote.ask(&read(), &asking("theirs")).await), NoAnswer::Credential(_)));
+    let told = async |number: usize| {
+        let told = no_answer(remote.ask(&read(), &asking("theirs")).await);
+        let RegistryHealth::Remote { credential, last_problem, .. } = remote.health() else { panic!("a remote one") };
+        assert_eq!(issuer.requests(), number);
+        (told, credential, last_problem.is_some())
+    };
+    let (accepted, refused) = (CredentialState::Accepted, CredentialState::Refused);
+    assert!(matches!(told(2).await, (NoAnswer::Unreadable(_), state, false) if state == accepted), "a caller's matter");
+    assert!(matches!(told(3).await, (NoAnswer::Unreachable(_), state, true) if state == accepted));
+    assert!(matches!(told(4).await, (NoAnswer::Credential(_), state, _) if state == refused), "the operator's");
+    for number in 5..=8 {
+        assert!(matches!(told(number).await, (NoAnswer::Unreadable(_), state, _) if state == accepted), "{number}");
+    }
     assert_eq!(registry.requests(), seen, "the registry is not asked without it");
+    assert!(remote.ask(&read(), &asking("theirs")).await.is_ok());
+    assert_eq!(registry.last().header("authorization"), Some("Bearer mine"));
+}
+
+/// A careless registry, or a gateway that debugs, says what it got.
+#[tokio::test]
+async fn an_issue_that_repeats_the_credential_is_not_told_on() {
+    for place in ["text", "diagnostics", "expression", "display"] {
+        let server = Server::start(move |seen| {
+            let got = seen.header("authorization").unwrap_or_default();
+            let issue = match place {
+                "diagnostics" => format!(r#""diagnostics":"got {got}!""#),
+                "expression" => format!(r#""expression":["{got}"]"#),
+                "display" => format!(r#""details":{{"coding":[{{"code":"MPI-021","display":"{got}"}}]}}"#),
+                _ => format!(r#""details":{{"text":"{got}"}}"#),
+            };
+            Play::Send(json(
+                422,
+                &format!(
+                    r#"{{"resourceType":"OperationOutcome","issue":[{{"severity":"error","code":"x",{issue}}}]}}"#
+                ),
+            ))
+        })
+        .await;
+        let token = |token: Option<&str>| token.map(|token| Secret(token.to_owned()));
+        let with = remote(&server, |settings| settings.token = token(Some("ours")));
+        let told = with.ask(&read(), &caller(LookupPurpose::Write)).await;
+        assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("repeats")), "{place}");
+        let without = remote(&server, |settings| settings.token = token(None));
+        let told = without.ask(&read(), &caller(LookupPurpose::Write)).await;
+        assert!(matches!(told, Err(LookupFailure::Refused(_))), "{place}");
+    }
 }
 
 #[tokio::test]
@@ -120,7 +173,7 @@ async fn an_id_that_is_none_is_not_asked_for() {
     let remote = remote(&server, |_| ());
     for id in ["../Composition/1", "200?x=1", &"a".repeat(65)] {
         let told = remote.ask(&RegistryRequest::Read(id.to_owned()), &caller(LookupPurpose::Write)).await;
-        assert!(matches!(no_answer(told), NoAnswer::Unreadable(_)));
+        assert!(matches!(told, Err(LookupFailure::NotFound)));
     }
     let told = remote.ask(&search(&"|".repeat(60_000)), &caller(LookupPurpose::Callers)).await;
     assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("too long")));
