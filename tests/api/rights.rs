@@ -658,3 +658,21 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
     let turned = server.put(&draft, Body::draft()).header("Authorization", &clerk);
     turned.await.refused(403, &["HCERT-179"]);
 }
+
+/// What was seen: whoever may only validate was told about certificates outside of the rows.
+#[tokio::test]
+async fn rows_of_a_permission_to_validate_hold_for_what_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("permissions.json");
+    let permission =
+        json!({"name": "checker", "given-to": ["all"], "may": ["validate"], "rows": {"category": ["occupational"]}});
+    let consent = json!({"doctor": [], "representative": []});
+    let text = json!({"groups": {"all": ["checker"]}, "consent": consent, "permissions": [permission]}).to_string();
+    std::fs::write(&table, text).unwrap();
+    let server = Server::with(START, |config| config.access.permissions = Some(table)).await;
+    let checker = server.token("checker", json!({})).await;
+    for (body, is_outside) in [(Body::example("occupational-draft"), false), (Body::draft(), true)] {
+        let told = server.post("Composition/$validate", body).header("Authorization", &checker).await.expect(200);
+        assert_eq!(told.text().contains("HCERT-179"), is_outside, "{told}");
+    }
+}

@@ -169,7 +169,12 @@ async fn headers_can_be_made_obligatory() {
     let change = |config: &mut hcert::config::Config| config.x_road.required_headers = vec!["x-road-userid".to_owned()];
     let server = Server::with(START, change).await;
     let path = format!("{SERVICE}/fhir/Composition");
-    for asked in [server.get(&path), server.get(&path).header("x-road-userid", " ")] {
+    // Also a blank of another kind than ASCII's.
+    for blank in [None, Some(" "), Some("\u{a0}")] {
+        let asked = match blank {
+            Some(blank) => server.get(&path).header("x-road-userid", blank),
+            None => server.get(&path),
+        };
         let told = asked.await.refused(400, &["HCERT-219"]);
         assert_eq!(told.said(), "The header x-road-userid is missing");
     }

@@ -131,7 +131,7 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::RegistryTimeout           => "a certificate with the header `x-hcert-fault: timeout`",
         Hcert::RegistryUnreachable       => "the same with `x-hcert-fault: refuse`",
         Hcert::RegistryUnreadable        => "the same with `x-hcert-fault: garbage`",
-        Hcert::RegistryCredential        => "a certificate while a remote registry answers 401 to `registry.remote.token`",
+        Hcert::RegistryCredential        => "a certificate while a remote registry answers 401, or 403 without a reason of its own, to `registry.remote.token`",
         Hcert::Internal                  => "nothing a caller sends: a fault of the service",
         Hcert::PatientNotUnique          => "a certificate with `\"subject\": [{\"reference\": \"Patient/999999\"}]`",
         Hcert::CodeUnknown               => "a warning: an occupational certificate with a risk factor of the code `999`",

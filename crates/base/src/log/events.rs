@@ -139,7 +139,7 @@ events! {
     REGISTRY_FAILS      WARN  "registry.failing"      "the patient registry fails and gets no requests for a while"
         "The circuit breaker opened. Check the registry and the network to it.";
     REGISTRY_REFUSES    ERROR "registry.credential-refused"    "the patient registry refuses this service's own credential"
-        "Renew registry.remote.token, or the file of registry.remote.token_file.";
+        "Renew registry.remote.token, or the file of registry.remote.token_file. Where the problem names the issuer: the secret of registry.remote.exchange.";
     REGISTRY_TOKEN_BACK INFO  "registry.token-recovered" "the token for the patient registry can be read again"
         "After registry.token-unreadable. Nothing to do.";
     REGISTRY_TOKEN_LOST ERROR "registry.token-unreadable" "the token for the patient registry cannot be read; the last one stays in use"
