@@ -1,15 +1,17 @@
 //! Runs the README, the tutorials, the how-to pages and the guide in Estonian as a stranger would, in an empty folder, and
-//! compares the output with the one that they show. Of every other command in a document, the program must know the
-//! subcommand and each flag.
+//! compares the output with the one that they show. The pages for operators are run in [`handbook`]. Of every other command
+//! in a document, the program must know the subcommand and each flag.
 //!
 //! A block `sh` holds commands, and the block `text` or `json` right behind it their output. A block such as
 //! `js step1.mjs` is a file that the reader creates; the line above it names the file, because a rendered page does not
-//! show the first line of a block. A block `console`, `ini` or `toml` without a name is not run: it needs root, systemd,
-//! a container or an issuer of tokens.
+//! show the first line of a block. A block `console`, `ini` or `toml` without a name is not run here: it needs root,
+//! systemd, a container or an issuer of tokens.
 //!
 //! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test`
 //! is left out, because it is running already. A command that starts a server stops the one before. Variables that a block
 //! sets are there in those behind it. In an output that a document shows, `…` stands for anything in a line, and alone for any lines. Moments and uuids are masked.
+
+mod handbook;
 
 use std::collections::BTreeMap;
 use std::env;
