@@ -68,14 +68,16 @@ impl Author<'_> {
                 wrong.push(Issue::new(code).at(format!("{place}.{name}.identifier")));
             }
         }
-        // Those of the role itself name nobody, unless their system is one of persons or institutions.
+        // Those of the role itself name nobody, unless their system is one of persons or institutions, or they have none.
         let beside =
             author.get("identifier").map(|identifier| ("Composition.author[0].identifier".to_owned(), identifier));
         let own = role.items("identifier").iter().enumerate();
         let own = own.map(|(at, identifier)| (format!("{place}.identifier[{at}]"), identifier));
         for (place, identifier) in beside.into_iter().chain(own) {
-            let system = identifier.text("system").unwrap_or_default();
-            if system.starts_with(names.identifiers.base()) && !is_one_of(identifier, [Some(person), institution]) {
+            let base = names.identifiers.base();
+            let system = identifier.text("system").map(|system| system.get(..base.len()).unwrap_or(system));
+            let is_ours = system.is_none_or(|system| system.eq_ignore_ascii_case(base));
+            if is_ours && !is_one_of(identifier, [Some(person), institution]) {
                 wrong.push(Issue::new(Hcert::AuthorNotCaller).at(place));
             }
         }

@@ -47,11 +47,11 @@ impl Service {
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
         let mut renderer = None;
         if let Some((grants, may)) = &grants {
-            let without_advice = match search.query_without_advice(&found) {
+            let for_employer = match search.query_for_employer(&found) {
                 Some(query) => Some(self.with_linked(context, query).await.0.filter),
                 None => None,
             };
-            query.filter = grants.scope(*may).narrow(query.filter, without_advice);
+            query.filter = grants.scope(*may).narrow(query.filter, for_employer);
             renderer = self.renderer_of(grants, *may);
         }
         let page = self.found_and_counted(context, query).await?;

@@ -310,6 +310,18 @@ async fn a_filter_on_what_the_employer_is_not_shown_never_matches() {
     let official = server.token("gov-official", json!({})).await;
     assert_eq!(found(&server, "category=occupational", &official).await, [1]);
     assert_eq!(found(&server, &query, &official).await, [0; 0]);
+    // The view has the patient's personal code in place of the stored identifier.
+    let subject = json!({"system": "https://fhir.ee/sid/pid/fin", "value": "131052-308T"});
+    let with_own = Body::example("occupational-final").with("/subject/0/identifier", subject);
+    server.create(with_own).await;
+    let system = "https://fhir.ee/sid/pid/fin";
+    for value in ["131052-308T", &format!("{system}%7C131052-308T"), &format!("{system}%7C")] {
+        for name in ["subject:identifier", "patient:identifier"] {
+            let query = format!("{name}={value}");
+            assert_eq!(server.found(&query).await, [2], "{query}");
+            assert_eq!(found(&server, &query, &official).await, [0; 0], "{query}");
+        }
+    }
 }
 
 fn advice_at(certificate: &Value) -> usize {

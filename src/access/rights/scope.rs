@@ -5,7 +5,7 @@ use super::{OwnPatient, Rights};
 use crate::config::ChangeBy;
 use certificate::search::filter::{ClassTest, Filter, TokenTest};
 use certificate::search::hidden::HiddenCertificates;
-use certificate::search::narrow::without_advice;
+use certificate::search::narrow::for_employer;
 use certificate::search::parameter::Field;
 use certificate::search::row::Row;
 use certificate::search::section_code_text;
@@ -54,17 +54,17 @@ impl Scope {
         self.parts.iter().all(|(_, view)| view == first).then_some(*first)
     }
 
-    /// What a search finds within these. `without_advice` is the same search for whom the advice to the employee is not shown, where it
-    /// differs. The tree stays as flat as it was.
-    pub fn narrow(mut self, asked: Filter, without_advice: Option<Filter>) -> Filter {
-        if without_advice.is_none() {
+    /// What a search finds within these. `for_employer` is the same search for who has the employer's view, where it differs. The tree
+    /// stays as flat as it was.
+    pub fn narrow(mut self, asked: Filter, for_employer: Option<Filter>) -> Filter {
+        if for_employer.is_none() {
             let filter = if self.parts.len() == 1 { self.parts.remove(0).0 } else { self.filter() };
             return both(asked, filter);
         }
         let views = (self.shown_as(CertificateView::Full), self.shown_as(CertificateView::Employer));
-        match (views, without_advice) {
-            ((full, Some(employer)), Some(without_advice)) => {
-                let employer = both(without_advice, employer);
+        match (views, for_employer) {
+            ((full, Some(employer)), Some(for_employer)) => {
+                let employer = both(for_employer, employer);
                 full.map_or(employer.clone(), |full| Filter::Any(vec![both(asked, full), employer]))
             }
             _ => both(asked, self.filter()),
@@ -226,7 +226,7 @@ fn both(one: Filter, other: Filter) -> Filter {
 /// Contract 4.4, 7.4.
 fn employer(code: &str) -> Option<Filter> {
     let term = section_code_text::asked(&SearchToken::Code("employer".to_owned()), code)?;
-    Some(without_advice("", Filter::Term(term)))
+    Some(for_employer("", Filter::Term(term)))
 }
 
 fn any(parts: impl Iterator<Item = Filter>) -> Filter {

@@ -59,8 +59,9 @@ pub fn employers(value: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The same condition for a caller to whom the advice to the employee is not shown: what stands only there is not found.
-pub fn without_advice(value: &str, filter: Filter) -> Filter {
+/// The same condition for a caller who has the employer's view: what the view leaves out is not found. That is what stands only in the advice
+/// to the employee, and the stored `subject.identifier`, in whose place the view shows the patient's personal code.
+pub fn for_employer(value: &str, filter: Filter) -> Filter {
     without(&advice_terms(value), filter)
 }
 
@@ -68,6 +69,8 @@ fn without(advice: &HashSet<Term>, filter: Filter) -> Filter {
     match filter {
         Filter::Not(part) => Filter::Not(Box::new(without(advice, *part))),
         Filter::Any(parts) => Filter::Any(parts.into_iter().map(|part| without(advice, part)).collect()),
+        Filter::All(parts) => Filter::All(parts.into_iter().map(|part| without(advice, part)).collect()),
+        Filter::Term(term) if term.is_about(Field::SubjectIdentifier) => Filter::Any(Vec::new()),
         Filter::Term(term) => match term.hidden() {
             _ if advice.contains(&term) => Filter::Any(Vec::new()),
             Some(hidden) => Filter::All(vec![Filter::Term(term), Filter::Not(Box::new(Filter::Term(hidden)))]),
@@ -115,13 +118,17 @@ mod tests {
         let term = |code: &str, text| section_code_text::asked(&SearchToken::Code(code.into()), text).unwrap();
         let (advice, employer) =
             (Filter::Term(term("employee-suggestions", "rest")), Filter::Term(term("employer", "1")));
-        let found = without_advice(value, Filter::Any(vec![advice, employer]));
+        let found = for_employer(value, Filter::Any(vec![advice, employer]));
         let Filter::Any(parts) = found else { unreachable!("it stays an alternative") };
         assert_eq!(parts[0], Filter::Any(vec![]));
         assert!(matches!(&parts[1], Filter::All(_)));
         let entry = Term::new(Field::Entry, TermForm::Code, "QuestionnaireResponse/1");
         let hidden = Term::new(Field::AdviceEntry, TermForm::Code, "QuestionnaireResponse/1");
         let expected = Filter::All(vec![Filter::Term(entry.clone()), Filter::Not(Box::new(Filter::Term(hidden)))]);
-        assert_eq!(without_advice("x", Filter::Term(entry)), expected);
+        assert_eq!(for_employer("x", Filter::Term(entry)), expected);
+        let of_subject = Filter::Term(Term::new(Field::SubjectIdentifier, TermForm::Code, "131052-308T"));
+        let asked = Filter::All(vec![Filter::Not(Box::new(of_subject.clone())), of_subject]);
+        let never = Filter::Any(vec![]);
+        assert_eq!(for_employer("x", asked), Filter::All(vec![Filter::Not(Box::new(never.clone())), never]));
     }
 }

@@ -31,8 +31,8 @@ struct Conditions {
     sort: Vec<Sort>,
     /// Texts of the section `employer` that are asked for.
     employers: Vec<String>,
-    /// What conditions become, by their place, for a caller who is not shown the advice to the employee; only those that change.
-    without_advice: Vec<(usize, Filter)>,
+    /// What conditions become, by their place, for a caller who has the employer's view; only those that change.
+    for_employer: Vec<(usize, Filter)>,
 }
 
 impl CompositionSearch {
@@ -72,14 +72,14 @@ impl CompositionSearch {
         self.request.count()
     }
 
-    /// As [`query`](Self::query), for a caller who is not shown the advice to the employee. Nothing when it is the same.
-    pub fn query_without_advice(&self, found: &PatientIds) -> Option<EngineQuery> {
-        if self.asked.without_advice.is_empty() {
+    /// As [`query`](Self::query), for a caller who has the employer's view. Nothing when it is the same.
+    pub fn query_for_employer(&self, found: &PatientIds) -> Option<EngineQuery> {
+        if self.asked.for_employer.is_empty() {
             return None;
         }
         let mut query = self.query(found);
         if let Filter::All(parts) = &mut query.filter {
-            for (at, filter) in &self.asked.without_advice {
+            for (at, filter) in &self.asked.for_employer {
                 parts[*at] = filter.clone();
             }
         }
@@ -177,7 +177,7 @@ impl Filters for QueryReader<'_> {
 }
 
 impl QueryReader<'_> {
-    /// Notes what of a condition depends on whether the advice to the employee is shown. `condition` is about to be pushed.
+    /// Notes what of a condition depends on the caller's view. `condition` is about to be pushed.
     fn note_hidden(&mut self, target: RowTarget, value: &str, condition: &SearchCondition) {
         if !self.settings.narrowed {
             return;
@@ -185,10 +185,11 @@ impl QueryReader<'_> {
         if target == RowTarget::SectionCodeText {
             self.asked.employers.extend(narrow::employers(value));
         }
-        let concerns = matches!(target, RowTarget::SectionCodeText | RowTarget::Reference { field: Field::Entry, .. });
-        if let (true, SearchCondition::Filter(filter)) = (concerns, condition) {
-            let without = narrow::without_advice(value, filter.clone());
-            self.asked.without_advice.push((self.asked.all.len(), without));
+        if let SearchCondition::Filter(filter) = condition {
+            let for_employer = narrow::for_employer(value, filter.clone());
+            if for_employer != *filter {
+                self.asked.for_employer.push((self.asked.all.len(), for_employer));
+            }
         }
     }
 }

@@ -97,9 +97,9 @@ fn search(parameters: &[Pair], settings: &ReadingLimits, twice: bool) {
         let matches = query.filter.matches(Id::FIRST, row);
         assert_ne!(Filter::Not(Box::new(query.filter.clone())).matches(Id::FIRST, row), matches);
     }
-    if let Some(without_advice) = search.query_without_advice(&found) {
+    if let Some(for_employer) = search.query_for_employer(&found) {
         assert!(settings.narrowed, "who is shown everything asks once");
-        is_bounded(&without_advice);
+        is_bounded(&for_employer);
     }
     let patients: Vec<String> = query.filter.patients().into_iter().map(str::to_owned).collect();
     assert!(query.filter.has_patient(&|id| patients.iter().any(|patient| patient == id)) || patients.is_empty());
