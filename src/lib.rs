@@ -15,7 +15,7 @@
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
 //! - [`audit`]: the audit trail: who saw and did what, in files that are only ever appended to.
 //! - [`config`]: settings. [`corpus`]: synthetic certificates for trying, testing and measuring. [`documents`]: the pages of `docs/`.
-//! - [`output`]: standard error behind a bounded queue, so that nobody waits for its reader.
+//! - [`turns`]: whom requests are counted for, and work that only few may do at once. [`output`]: standard error behind a bounded queue, so that nobody waits for its reader.
 
 // Both panic when nobody reads any more. Commands have `cli::say` and `cli::note`; the service has its log.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
@@ -36,3 +36,4 @@ pub mod output;
 pub mod registry;
 pub mod socket;
 mod tls;
+pub mod turns;

@@ -14,7 +14,7 @@ use super::load::{GaugeGuard, LoadCounters, count};
 use super::settings::HttpSettings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LONG_QUERY_BYTES};
-use crate::interaction::{ClientKey, RequestPermit, Turn, Turns};
+use crate::turns::{ClientKey, RequestPermit, Turn, Turns};
 use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::http::limits::LARGE_BODIES_PER_ADDRESS;
     use crate::http::tests::settings;
-    use crate::interaction::limits::TURNS_WAITING_MAX;
+    use crate::turns::TURNS_WAITING_MAX;
 
     const LONG: Duration = Duration::from_secs(600);
 

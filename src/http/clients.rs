@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::body::{BodyMemory, BytePool};
 use super::connection::now_ms;
 use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
-use crate::interaction::ClientKey;
+use crate::turns::ClientKey;
 
 /// Seconds' worth of requests that a client may send at once under `server.requests_per_second`. A page of a client is a handful of them.
 const REQUESTS_BURST_S: u32 = 2;

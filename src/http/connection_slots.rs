@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::connection::{Connection, now_ms};
 use super::load::{LoadCounters, count};
 use crate::http::limits::IDLE_MS;
-use crate::interaction::counted;
+use crate::turns::counted;
 
 /// Milliseconds that a newcomer waits for a connection that has to make room. It only has to notice.
 const ROOM_WAIT_MS: u64 = 100;

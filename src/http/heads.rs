@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::body::BytePool;
 use crate::config::limits::HEADS_BYTES_MAX;
 use crate::http::limits::CLIENTS_MAX;
-use crate::interaction::counted;
+use crate::turns::counted;
 use fhir::outcome::{Hcert, Issue};
 
 /// Bytes that each further head of an HTTP/2 connection is counted with beside its headers: its task and the buffer of its target.

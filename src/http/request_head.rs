@@ -16,8 +16,9 @@ use super::route::{self, Route};
 use super::settings::HttpSettings;
 use super::x_road::{self, PathTarget, XRoadFault};
 use super::{audit_record, guard, proxy, sender};
+use crate::interaction::Identity;
 use crate::interaction::context::{NamedCollector, NamedKeys, RequestSource};
-use crate::interaction::{ClientKey, Identity};
+use crate::turns::ClientKey;
 use fhir::outcome::{Hcert, Issue};
 
 /// Where a request comes from.

@@ -12,7 +12,7 @@ use super::proxy;
 use super::query::decode;
 use super::settings::HttpSettings;
 use crate::config::{XRoadSender, XRoadSettings};
-use crate::interaction::ClientKey;
+use crate::turns::ClientKey;
 
 /// Marks a request of a connection whose client certificate `x_road.from` names.
 #[derive(Clone, Copy)]

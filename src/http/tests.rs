@@ -19,7 +19,8 @@ use crate::config::Config;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX};
 use crate::http::answers::ANSWERS_FREE_SHARE;
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{ClientKey, InteractionKind};
+use crate::interaction::InteractionKind;
+use crate::turns::ClientKey;
 
 /// A stand-in for the service.
 pub(super) type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;

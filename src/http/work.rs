@@ -19,7 +19,8 @@ use super::route::{self, Route};
 use super::{HttpServer, Interactions, audit_record, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Answer, BodyContent, ClientKey, Interaction, RequestContext, RequestPermit};
+use crate::interaction::{Answer, BodyContent, Interaction, RequestContext};
+use crate::turns::{ClientKey, RequestPermit};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 

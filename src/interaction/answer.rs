@@ -1,6 +1,6 @@
 //! What an interaction answers.
 
-use super::turns::RequestPermit;
+use crate::turns::RequestPermit;
 use certificate::Version;
 use certificate::search::Hit;
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::client::ClientKey;
 use super::grants::CallerGrants;
 pub use crate::access::Identity;
 pub use crate::audit::{AuditAction, AuditEvent, AuthenticationMethod, NamedCollector, NamedKeys, RequestSource};
 use crate::registry::{Caller, LookupPurpose};
 pub use crate::registry::{HeaderText, XRoadHeaders};
+use crate::turns::ClientKey;
 use certificate::Version;
 pub use certificate::{EntityTag, Precondition};
 pub use engine::Actor;

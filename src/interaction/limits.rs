@@ -14,11 +14,5 @@ pub const READ_THROUGH_BYTES: usize = 512 * 1024;
 /// asks for such a one all the time would keep others waiting for ten times as long as their own requests take.
 pub const READ_HERE_BYTES: usize = 128 * 1024;
 
-/// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
-pub const TURN_MS: u64 = 20;
-
-/// Requests that wait for a turn of one kind. A later request would wait longer than allowed and is 503 at once.
-pub const TURNS_WAITING_MAX: usize = 64;
-
 /// Bytes of a file of code lists. A list of ten thousand codes with two displays each has some 3 MB.
 pub const TERMINOLOGY_FILE_BYTES_MAX: usize = 32 * 1024 * 1024;

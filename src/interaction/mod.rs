@@ -11,7 +11,6 @@ mod audit_event;
 pub mod audit_record;
 mod author;
 pub mod changes;
-mod client;
 mod conformance;
 pub mod consent;
 mod create;
@@ -41,13 +40,11 @@ mod search_type;
 mod service;
 mod subject;
 pub mod table;
-mod turns;
 mod update;
 pub mod validate;
 mod validate_code;
 
 pub use answer::{Answer, BrokenAnswer, ShownVersions};
-pub use client::{ClientKey, counted};
 pub use context::{
     EntityTag, ForwardedHeaders, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
     XRoadHeaders,
@@ -63,4 +60,3 @@ pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{CertificateRules, Rulebook};
 pub use service::{Service, ServiceSettings};
 pub use table::{BodyContent, HttpMethod, INTERACTIONS, InteractionKind};
-pub use turns::{RequestPermit, Turn, Turns};

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::Answer;
-use super::client::ClientKey;
 use super::context::{NamedCollector, RequestContext, Subset};
 use super::grants::CallerGrants;
 use super::page::{self, PageKind};
 use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
-use super::turns::in_turn;
 use crate::access::rights::PermittedAction;
 use crate::registry::{IdentifierLookup, LookupFailure, LookupPurpose};
+use crate::turns::ClientKey;
+use crate::turns::in_turn;
 use certificate::search::filter::Filter;
 use certificate::search::limits::SEARCH_VALUES_MAX;
 use certificate::search::parameter::Field;
@@ -315,9 +315,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::interaction::turns::Turns;
     use crate::interaction::{Interaction, InteractionKind, Policy, Rulebook, ServiceSettings};
     use crate::registry::Registry;
+    use crate::turns::Turns;
     use certificate::Names;
     use certificate::search::paging::Counts;
     use engine::{Engine, system_clock};

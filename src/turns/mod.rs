@@ -1,6 +1,8 @@
-//! Turns: work that only few requests may do at once. The others wait in a queue that is bounded in time and length. The queue is fair:
+//! Whom requests are counted for, and turns: work that only few requests may do at once. The others wait in a queue that is bounded in time and length. The queue is fair:
 //! clients come in turn, each with the requests it has waiting, so that a client never waits for more than one piece of work of each other
 //! client, however many requests the others send.
+
+mod client;
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -11,11 +13,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
-use super::client::ClientKey;
-use crate::interaction::limits::{TURN_MS, TURNS_WAITING_MAX};
+pub use client::{ClientKey, counted};
+
 use base::pause;
 use base::trace::Trace;
 use fhir::outcome::{Hcert, Outcome};
+
+/// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
+pub const TURN_MS: u64 = 20;
+
+/// Requests that wait for a turn of one kind. A later request would wait longer than allowed and is 503 at once.
+pub const TURNS_WAITING_MAX: usize = 64;
 
 /// The client that holds a turn or waits for one. `None`: this machine itself.
 type TurnClient = Option<ClientKey>;
@@ -26,6 +34,7 @@ pub struct Turns {
     /// What a request is refused with when its turn does not come.
     full: Hcert,
     wait_max: Duration,
+    waiting_max: usize,
     queue: Arc<TurnQueue>,
 }
 
@@ -58,11 +67,17 @@ impl Turns {
         Turns::with_share(at_once, at_once, wait_max, full)
     }
 
+    /// As many may wait as there are.
+    pub fn without_queue_limit(mut self) -> Turns {
+        self.waiting_max = usize::MAX;
+        self
+    }
+
     /// One client may hold `share` of them; this machine itself may hold all.
     pub fn with_share(at_once: usize, share: usize, wait_max: Duration, full: Hcert) -> Turns {
         let state = QueueState { free: at_once, held: HashMap::new(), clients: VecDeque::new() };
         let queue = TurnQueue { share, waiting: AtomicUsize::new(0), state: Mutex::new(state) };
-        Turns { full, wait_max, queue: Arc::new(queue) }
+        Turns { full, wait_max, waiting_max: TURNS_WAITING_MAX, queue: Arc::new(queue) }
     }
 
     /// Requests that wait for a turn at this moment.
@@ -76,7 +91,7 @@ impl Turns {
     /// 503 when it does not come in time, and at once when too many wait already and none of a client with more of them: they hold what
     /// they brought along, and light requests have to be let in beside them.
     pub async fn take(&self, client: TurnClient) -> Result<Turn, Outcome> {
-        let entered = self.queue.enter(client).ok_or(self.full)?;
+        let entered = self.queue.enter(client, self.waiting_max).ok_or(self.full)?;
         match entered {
             QueueEntry::Now(turn) => Ok(turn),
             QueueEntry::Waits(turn) => {
@@ -150,7 +165,7 @@ impl TurnQueue {
     }
 
     /// A turn, or a place in the queue; nothing where there is none.
-    fn enter(self: &Arc<TurnQueue>, client: TurnClient) -> Option<QueueEntry> {
+    fn enter(self: &Arc<TurnQueue>, client: TurnClient, waiting_max: usize) -> Option<QueueEntry> {
         let mut state = self.state();
         if state.free > 0 && state.may_have_one(&client, self.share) {
             state.lend(&client);
@@ -159,7 +174,7 @@ impl TurnQueue {
         state.forget_those_who_left();
         let of_client = state.clients.iter().find(|waiting| waiting.client == client);
         let of_client = of_client.map_or(0, |waiting| waiting.new.len());
-        if state.clients.iter().map(|waiting| waiting.new.len()).sum::<usize>() >= TURNS_WAITING_MAX {
+        if state.clients.iter().map(|waiting| waiting.new.len()).sum::<usize>() >= waiting_max {
             // The newest request of the client that has most waiting makes room for a client that has fewer.
             let crowd = state.clients.iter_mut().max_by_key(|waiting| waiting.new.len())?;
             if crowd.new.len() <= of_client + 1 {
@@ -258,7 +273,7 @@ impl WaitingClient {
 ///
 /// # Errors
 /// 503 when its turn does not come in time.
-pub(super) async fn in_turn<T: Send + 'static>(
+pub(crate) async fn in_turn<T: Send + 'static>(
     turns: &Turns,
     client: TurnClient,
     work: impl FnOnce() -> T + Send + 'static,
