@@ -164,7 +164,8 @@ pub const REGISTRY_DEADLINE_MS: u64 = 10_000;
 /// Times a question is put to the registry at most (default of `registry.remote.tries`). What three do not mend is no hiccup.
 pub const REGISTRY_TRIES: u32 = 3;
 
-/// Requests to the registry at once (default of `registry.remote.connections`). More wait, and their waiting counts.
+/// Requests to the registry at once (default of `registry.remote.connections`). One client may hold half of them; more wait, and their
+/// waiting counts.
 pub const REGISTRY_CONNECTIONS: usize = 64;
 
 /// Failures in a row after which the registry is left alone (default of `registry.remote.breaker_failures`).

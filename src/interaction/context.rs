@@ -77,6 +77,7 @@ impl RequestContext {
         let forwarded = self.forwarded.as_deref();
         Caller {
             language: self.language,
+            client: self.turn_client(),
             base_url: self.base_url.clone(),
             purpose,
             authorization: None,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
+use crate::turns::ClientKey;
 use fhir::outcome::{IssueChain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.
@@ -34,6 +35,8 @@ impl RegistryRequest {
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     pub language: Language,
+    /// Whom the question is counted for; this machine itself where it is nothing.
+    pub client: Option<ClientKey>,
     /// `{base_url}` as the caller sees it, for links of an answer that goes to the caller.
     pub base_url: Arc<str>,
     pub purpose: LookupPurpose,

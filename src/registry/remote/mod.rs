@@ -1,7 +1,7 @@
 //! A patient registry of another system, asked over FHIR's REST API.
 //!
 //! A question passes, in this order: what is remembered (for questions of the service's own), a question of another caller that is the
-//! same, the breaker, a place among the connections, and up to three requests. Whatever comes back is judged in `answer`; what
+//! same, the breaker, a turn on a connection (client by client), and up to three requests. Whatever comes back is judged in `answer`; what
 //! cannot be read as FHIR is [`NoAnswer::Unreadable`].
 
 mod answer;
@@ -22,7 +22,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Uri};
-use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::{
@@ -30,6 +29,7 @@ use super::{
 };
 use crate::config::{self, CallersToken};
 use crate::tls;
+use crate::turns::Turns;
 use answer::PatientMatches;
 use base::log::event;
 use breaker::{Breaker, BreakerChange, Sign};
@@ -37,6 +37,7 @@ use cache::{Cache, SharedAnswer};
 use client::{ReceivedResponse, RegistryClient, TransportFailure};
 use credential::Credential;
 use exchange::TokenExchange;
+use fhir::outcome::Hcert;
 use links::BaseRewrite;
 
 /// The registry, as the service reaches it.
@@ -50,7 +51,8 @@ pub struct RemoteRegistry {
     credential: Credential,
     callers: CallerCredential,
     client: RegistryClient,
-    connections: Semaphore,
+    /// One client may hold half of them, so that nobody who asks for what hangs keeps the others waiting.
+    connections: Turns,
     breaker: Breaker,
     /// Why the last question got no answer, as the log has it.
     problem: Mutex<Option<String>>,
@@ -85,10 +87,13 @@ impl RemoteRegistry {
         };
         let token = settings.token.as_ref().map(|token| token.0.as_str());
         let cache = Duration::from_secs(settings.cache_s);
+        let (connections, deadline) = (settings.connections.max(1), Duration::from_millis(settings.deadline_ms));
+        let turns = Turns::with_share(connections, connections.div_ceil(2), deadline, Hcert::RegistryTimeout);
         Ok(RemoteRegistry {
             address,
             timeout: Duration::from_millis(settings.timeout_ms),
-            deadline: Duration::from_millis(settings.deadline_ms),
+            deadline,
+            connections: turns.without_queue_limit(),
             tries: settings.tries.max(1),
             callers: match settings.callers_token {
                 CallersToken::Drop => CallerCredential::Nothing,
@@ -101,7 +106,6 @@ impl RemoteRegistry {
             },
             credential: Credential::new(token, settings.token_file.as_deref(), now)?,
             client: RegistryClient::new(tls, settings.connections),
-            connections: Semaphore::new(settings.connections.max(1)),
             breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
             problem: Mutex::default(),
             cache: (!cache.is_zero()).then(|| Cache::new(cache)),
@@ -201,8 +205,8 @@ impl RemoteRegistry {
         if self.breaker.refuses((self.clock)()) {
             return (Err(shut()), None);
         }
-        let Ok(place) = timeout_at(deadline, self.connections.acquire()).await else { return (Err(late()), None) };
-        let _place = place.expect("nobody closes the semaphore");
+        let turn = timeout_at(deadline, self.connections.take(caller.client)).await;
+        let Ok(Ok(_turn)) = turn else { return (Err(late()), None) };
         let authorization = match self.authorization(caller, deadline).await {
             Ok(authorization) => authorization,
             Err(failed) => {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::server::{Play, Server, answer, json};
 use super::*;
+use crate::turns::ClientKey;
 
 #[tokio::test]
 async fn a_busy_registry_is_asked_again() {
@@ -135,6 +136,28 @@ async fn no_more_requests_are_under_way_than_there_are_connections() {
         "the third waited for a place until its time was over"
     );
     assert!(remote.ask(&asked, &writer).await.is_ok(), "whoever gives up gives the place back");
+}
+
+/// What was seen: one caller asked again and again for somebody at whom the registry hangs, and held every connection.
+#[tokio::test]
+async fn one_client_holds_half_of_the_connections() {
+    let server =
+        Server::start(|seen| if seen.head.contains("hangs") { Play::Hang } else { Play::Send(json(200, PATIENT)) });
+    let remote = remote(&server.await, |settings| (settings.connections, settings.timeout_ms) = (2, 30_000));
+    let by = |name: &str| Caller { client: Some(ClientKey::person(name)), ..caller(LookupPurpose::Callers) };
+    let (crowd, other) = (by("crowd"), by("other"));
+    let [one, two, three] = ["hangs1", "hangs2", "hangs3"].map(search);
+    let hanging =
+        async { tokio::join!(remote.ask(&one, &crowd), remote.ask(&two, &crowd), remote.ask(&three, &crowd)) };
+    tokio::select! {
+        biased;
+        _ = hanging => panic!("it hangs"),
+        () = async {
+            for _ in 0..3 {
+                assert!(remote.ask(&read(), &other).await.is_ok());
+            }
+        } => {}
+    }
 }
 
 #[tokio::test]
