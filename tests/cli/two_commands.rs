@@ -156,7 +156,9 @@ fn a_data_folder_and_a_server_of_another_user_are_not_taken_for_ones_own() {
     fs::create_dir(&theirs).unwrap();
     chown(&theirs, Some(54_321), Some(54_321)).unwrap();
     let copy = place.path("hcert");
-    fs::copy(env!("CARGO_BIN_EXE_hcert"), &copy).unwrap();
+    // By a program of its own: a child that another test starts meanwhile would hold the file open for writing, and it could not be run.
+    let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_hcert")).arg(&copy).status().unwrap();
+    assert!(copied.success());
     mode(&copy, 0o755);
     let mut command = std::process::Command::new(copy);
     command.args(["dev", "--listen", "127.0.0.1:0", "--data"]).arg(&theirs).uid(54_321).gid(54_321);
