@@ -116,6 +116,27 @@ fn the_map_itself_has_no_circle() {
     }
 }
 
+/// What was seen: a row of the page had lost its columns, and a module was missing.
+#[test]
+fn the_page_on_the_architecture_shows_the_map() {
+    let page = fs::read_to_string("docs/explanation/architecture.md").expect("it is text");
+    let section = page.split_once("| Module | What it is | May use |").expect("the table is there").1;
+    let mut shown = BTreeMap::new();
+    for row in section.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [module, _, used] = cells[..] else { panic!("not three columns: {row}") };
+        let names = used.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
+        shown.insert(module.trim_matches('`').to_owned(), (used.to_owned(), names));
+    }
+    // The roots are no modules.
+    for (module, allowed) in MAP.iter().filter(|(name, _)| !["texts", "main", "lib"].contains(name)) {
+        let (text, names) = shown.get(*module).unwrap_or_else(|| panic!("the page does not show {module}"));
+        let is_as_told =
+            text == "everything below" || allowed.iter().map(|name| (*name).to_owned()).eq(names.iter().cloned());
+        assert!(is_as_told, "{module}: the page says {text}, the map {allowed:?}");
+    }
+}
+
 /// The roots of the crates.
 const CRATES: &[&str] = &[
     "src/lib.rs",
