@@ -1,5 +1,5 @@
-//! Whom requests are counted for, and turns: work that only few requests may do at once. The others wait in a queue that is bounded in time and length. The queue is fair:
-//! clients come in turn, each with the requests it has waiting, so that a client never waits for more than one piece of work of each other
+//! Turns: work that only few requests may do at once, and whom requests are counted for. The others wait in a queue that is bounded in
+//! time and length. The queue is fair: clients come in turn, each with the requests it has waiting, so that a client never waits for more than one piece of work of each other
 //! client, however many requests the others send.
 
 mod client;
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
-pub use client::{ClientKey, counted};
-
 use base::pause;
 use base::trace::Trace;
+pub use client::{ClientKey, counted};
 use fhir::outcome::{Hcert, Outcome};
 
 /// Milliseconds of a turn after which long work lets other clients go first, where it can pause.
 pub const TURN_MS: u64 = 20;
 
-/// Requests that wait for a turn of one kind. A later request would wait longer than allowed and is 503 at once.
+/// Requests that wait for a turn of one kind. A later request would wait longer than allowed and is 503 at once. Questions to a remote
+/// registry have no such bound.
 pub const TURNS_WAITING_MAX: usize = 64;
 
 /// The client that holds a turn or waits for one. `None`: this machine itself.
@@ -67,7 +67,7 @@ impl Turns {
         Turns::with_share(at_once, at_once, wait_max, full)
     }
 
-    /// As many may wait as there are.
+    /// Any number may wait. For work whose requests are bounded before.
     pub fn without_queue_limit(mut self) -> Turns {
         self.waiting_max = usize::MAX;
         self

@@ -421,6 +421,33 @@ async fn whatever_names_the_author_agrees_with_the_token() {
             PERSON,
         ),
         (
+            "an author's identifier without system",
+            &own,
+            Body::draft().with("/author/0/identifier", json!({"value": "38001085718"})),
+            PERSON,
+        ),
+        (
+            "a role's identifier without system",
+            &own,
+            Body::draft().with("/contained/0/identifier", json!([{"value": "38001085718"}])),
+            PERSON,
+        ),
+        (
+            "a role's identifier with our system in capitals",
+            &own,
+            Body::draft().with(
+                "/contained/0/identifier",
+                json!([{"system": "HTTPS://FHIR.EE/SID/PID/EST/NI", "value": "38001085718"}]),
+            ),
+            PERSON,
+        ),
+        (
+            "a role's identifier of another system",
+            &own,
+            Body::draft().with("/contained/0/identifier", json!([{"system": "urn:oid:1.2", "value": "D02345"}])),
+            None,
+        ),
+        (
             "a role's identifier",
             &own,
             Body::draft().with("/contained/0/identifier", json!([identifier("pid/est/ni", "38001085718")])),
@@ -671,7 +698,7 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
     turned.await.refused(403, &["HCERT-179"]);
 }
 
-/// What was seen: whoever may only validate was told about certificates outside of the rows.
+/// What was seen: a caller who may only validate got a verdict on certificates outside the rows of that permission.
 #[tokio::test]
 async fn rows_of_a_permission_to_validate_hold_for_what_is_sent() {
     let folder = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ const STAND_INS: &[(&str, &str)] = &[
     (
         "docker",
         r#"
-case "$1 $*" in
+case "$*" in
     build*|*--detach*) exit 0 ;;
     *hcert-restored:*) HCERT__STORAGE__DATA=ROOT/volumes/restored; export HCERT__STORAGE__DATA ;;
 esac

@@ -31,14 +31,15 @@ pub(super) struct BreakerPermit<'a> {
     probe: Option<Instant>,
 }
 
-/// What a request says of the registry.
+/// What became of a request, as far as it concerns the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign {
-    Answers,
-    /// It did not answer this one request, which may be the request's fault.
-    Fails,
-    /// It did not answer a request either that nobody else has a part in.
-    IsDown,
+pub(super) enum CallResult {
+    /// The registry answered, whatever it said.
+    Answered,
+    /// The registry did not answer this one request, which may be the request's fault.
+    Failed,
+    /// The registry did not answer `GET /metadata` either, in which no caller has a part.
+    Down,
 }
 
 /// What a request changed.
@@ -92,7 +93,7 @@ impl Breaker {
 }
 
 impl BreakerPermit<'_> {
-    /// Whether a failure would open it: then [`Sign::Fails`] is not enough.
+    /// Whether a failure would open it: then [`CallResult::Failed`] is not enough.
     pub(super) fn decides(&self) -> bool {
         match *self.breaker.state() {
             CircuitState::Closed { failures } => failures + 1 >= self.breaker.failures_max,
@@ -102,20 +103,20 @@ impl BreakerPermit<'_> {
 
     /// Records what became of the request. A request that went before the breaker opened changes nothing any more; only the probe does,
     /// and a probe that fails by itself leaves its place to the next.
-    pub(super) fn record(mut self, sign: Sign, now: Instant) -> Option<BreakerChange> {
-        if self.probe.is_some() && sign == Sign::Fails {
+    pub(super) fn record(mut self, result: CallResult, now: Instant) -> Option<BreakerChange> {
+        if self.probe.is_some() && result == CallResult::Failed {
             return None;
         }
         let is_probe = self.probe.take().is_some();
         let mut state = self.breaker.state();
         let open = CircuitState::Open { until: now + self.breaker.rest };
-        let (next, change) = match (*state, sign) {
-            (CircuitState::HalfOpen, Sign::Answers) if is_probe => {
+        let (next, change) = match (*state, result) {
+            (CircuitState::HalfOpen, CallResult::Answered) if is_probe => {
                 (CircuitState::Closed { failures: 0 }, Some(BreakerChange::Closed))
             }
             (CircuitState::HalfOpen, _) if is_probe => (open, Some(BreakerChange::Opened)),
-            (CircuitState::Closed { .. }, Sign::Answers) => (CircuitState::Closed { failures: 0 }, None),
-            (CircuitState::Closed { failures }, Sign::IsDown) if failures + 1 >= self.breaker.failures_max => {
+            (CircuitState::Closed { .. }, CallResult::Answered) => (CircuitState::Closed { failures: 0 }, None),
+            (CircuitState::Closed { failures }, CallResult::Down) if failures + 1 >= self.breaker.failures_max => {
                 (open, Some(BreakerChange::Opened))
             }
             (CircuitState::Closed { failures }, _) => {
@@ -146,7 +147,7 @@ mod tests {
     /// A breaker that three failures opened, and the moment of the last.
     fn open() -> (Breaker, Instant) {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
-        let told: Vec<_> = (0..3).map(|_| breaker.permit(now).unwrap().record(Sign::IsDown, now)).collect();
+        let told: Vec<_> = (0..3).map(|_| breaker.permit(now).unwrap().record(CallResult::Down, now)).collect();
         assert_eq!(told, [None, None, Some(BreakerChange::Opened)]);
         (breaker, now)
     }
@@ -154,11 +155,12 @@ mod tests {
     #[test]
     fn failures_in_a_row_open_it_and_a_success_between_starts_the_row_anew() {
         let (breaker, now) = (Breaker::new(3, REST), Instant::now());
-        for sign in [Sign::IsDown, Sign::Fails, Sign::Answers, Sign::Fails, Sign::IsDown] {
-            assert_eq!(breaker.permit(now).unwrap().record(sign, now), None);
+        for result in [CallResult::Down, CallResult::Failed, CallResult::Answered, CallResult::Failed, CallResult::Down]
+        {
+            assert_eq!(breaker.permit(now).unwrap().record(result, now), None);
         }
         assert!(!breaker.refuses(now));
-        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
+        assert_eq!(breaker.permit(now).unwrap().record(CallResult::Down, now), Some(BreakerChange::Opened));
         assert!(breaker.refuses(now) && breaker.permit(now).is_none());
     }
 
@@ -169,15 +171,15 @@ mod tests {
             .map(|_| {
                 let permit = breaker.permit(now).unwrap();
                 let decides = permit.decides();
-                assert_eq!(permit.record(Sign::Fails, now), None);
+                assert_eq!(permit.record(CallResult::Failed, now), None);
                 decides
             })
             .collect();
         assert_eq!(decides, [false, false, true, true, true]);
-        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
+        assert_eq!(breaker.permit(now).unwrap().record(CallResult::Down, now), Some(BreakerChange::Opened));
         let probe = breaker.permit(now + REST).unwrap();
         assert!(probe.decides());
-        assert_eq!(probe.record(Sign::Fails, now + REST), None);
+        assert_eq!(probe.record(CallResult::Failed, now + REST), None);
         assert!(breaker.permit(now + REST).is_some_and(|next| next.decides()), "the next is the probe");
     }
 
@@ -191,7 +193,7 @@ mod tests {
         let probe = breaker.permit(now).unwrap();
         assert!(breaker.refuses(now) && breaker.permit(now).is_none());
         assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
-        assert_eq!(probe.record(Sign::Answers, now), Some(BreakerChange::Closed));
+        assert_eq!(probe.record(CallResult::Answered, now), Some(BreakerChange::Closed));
         assert_eq!(breaker.condition(now), BreakerState::Closed);
         assert!(breaker.permit(now).is_some());
     }
@@ -200,7 +202,7 @@ mod tests {
     fn a_probe_that_fails_opens_it_for_another_rest() {
         let (breaker, start) = open();
         let now = start + REST;
-        assert_eq!(breaker.permit(now).unwrap().record(Sign::IsDown, now), Some(BreakerChange::Opened));
+        assert_eq!(breaker.permit(now).unwrap().record(CallResult::Down, now), Some(BreakerChange::Opened));
         assert!(breaker.permit(now + REST - Duration::from_nanos(1)).is_none());
         assert!(breaker.permit(now + REST).is_some());
     }
@@ -219,11 +221,11 @@ mod tests {
     fn what_went_before_it_opened_changes_nothing_any_more() {
         let (breaker, now) = (Breaker::new(1, REST), Instant::now());
         let (late, later) = (breaker.permit(now).unwrap(), breaker.permit(now).unwrap());
-        breaker.permit(now).unwrap().record(Sign::IsDown, now);
-        assert_eq!(late.record(Sign::Answers, now), None);
+        breaker.permit(now).unwrap().record(CallResult::Down, now);
+        assert_eq!(late.record(CallResult::Answered, now), None);
         assert!(breaker.refuses(now));
         let probe = breaker.permit(now + REST).unwrap();
-        assert_eq!(later.record(Sign::IsDown, now + REST), None);
-        assert_eq!(probe.record(Sign::Answers, now + REST), Some(BreakerChange::Closed));
+        assert_eq!(later.record(CallResult::Down, now + REST), None);
+        assert_eq!(probe.record(CallResult::Answered, now + REST), Some(BreakerChange::Closed));
     }
 }

@@ -66,8 +66,16 @@ struct TokenResponse {
     expires_in: u64,
 }
 
+#[derive(Deserialize)]
+struct TokenError {
+    error: String,
+}
+
+/// Codes of a 400 that concern the service, or its settings, and not the caller's token. RFC 6749, 5.2; RFC 8693, 2.2.2.
+const ABOUT_SERVICE: [&str; 4] = ["invalid_client", "invalid_target", "unauthorized_client", "unsupported_grant_type"];
+
 impl TokenResponse {
-    /// Whether it may be sent to the registry: a bearer token, and none that others than the issuer have no use for.
+    /// Whether it may be sent to the registry: it is a bearer token, and no refresh token, which only the issuer may get.
     fn is_bearer_access_token(&self) -> bool {
         let issued = self.issued_token_type.as_deref();
         self.token_type.eq_ignore_ascii_case("bearer")
@@ -170,7 +178,8 @@ impl TokenExchange {
         let status = response.status().as_u16();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         let body = body.map_err(|error| unreachable(&*error))?.to_bytes();
-        if matches!(status, 401 | 403) {
+        let code = serde_json::from_slice::<TokenError>(&body).map(|refusal| refusal.error).unwrap_or_default();
+        if matches!(status, 401 | 403) || status == 400 && ABOUT_SERVICE.contains(&code.as_str()) {
             let why = format!("the issuer exchanges no token: status {status}");
             self.acceptance.refused(&why);
             return Err(NoAnswer::Credential(why).into());

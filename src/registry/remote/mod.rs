@@ -32,7 +32,7 @@ use crate::tls;
 use crate::turns::Turns;
 use answer::PatientMatches;
 use base::log::event;
-use breaker::{Breaker, BreakerChange, Sign};
+use breaker::{Breaker, BreakerChange, CallResult};
 use cache::{Cache, SharedAnswer};
 use client::{ReceivedResponse, RegistryClient, TransportFailure};
 use credential::Credential;
@@ -124,7 +124,7 @@ impl RemoteRegistry {
     pub async fn ask(&self, request: &RegistryRequest, caller: &Caller) -> Result<RegistryFinding, LookupFailure> {
         let deadline = tokio::time::Instant::now() + self.deadline;
         let target = request::target(request);
-        // What FHIR allows as no id names nobody.
+        // An id that FHIR does not allow belongs to no patient.
         let target: Arc<str> = target.ok_or(LookupFailure::NotFound)?.into();
         let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(request, caller)) else {
             return Ok(self.fetch(request, caller, &target, deadline).await?.told);
@@ -216,7 +216,9 @@ impl RemoteRegistry {
                 return (Err(failed), None);
             }
         };
-        let sent = authorization.clone();
+        // A caller's own credential is no secret to that caller.
+        let is_callers = |sent: &HeaderValue| caller.authorization.as_ref().is_some_and(|own| sent == own.as_str());
+        let sent = authorization.clone().filter(|sent| !is_callers(sent));
         let headers = request::headers(caller, authorization);
         let Some(permit) = self.breaker.permit((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
@@ -226,7 +228,12 @@ impl RemoteRegistry {
                 let status = received.answer.status;
                 let wanted = wanted(&received.answer.headers);
                 let outcome = self.own_credential(caller, status, self.judge(request, caller, received).await);
-                let outcome = sent.map_or(Ok(()), |sent| keeps_secret(&outcome, &sent)).and(outcome);
+                let outcome = match &sent {
+                    Some(sent) if repeats_credential(&outcome, sent) => {
+                        Err(unreadable("it repeats the credential that it was asked with"))
+                    }
+                    _ => outcome,
+                };
                 let has_answered = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
                 (outcome, has_answered, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
             }
@@ -241,19 +248,19 @@ impl RemoteRegistry {
         }
         // A caller chooses the words, or the person, at which it fails. Before that keeps others from it, a question in which no
         // caller has a part decides.
-        let sign = match has_answered {
-            true => Sign::Answers,
+        let result = match has_answered {
+            true => CallResult::Answered,
             false if permit.decides() => self.answers_metadata(deadline).await,
-            false => Sign::Fails,
+            false => CallResult::Failed,
         };
         let is_own = caller.purpose != LookupPurpose::Callers;
         self.note(match &outcome {
-            Err(LookupFailure::NoAnswer(why)) if !has_answered && (is_own || sign == Sign::IsDown) => {
+            Err(LookupFailure::NoAnswer(why)) if !has_answered && (is_own || result == CallResult::Down) => {
                 Some(why.to_string())
             }
             _ => None,
         });
-        match permit.record(sign, (self.clock)()) {
+        match permit.record(result, (self.clock)()) {
             Some(BreakerChange::Opened) => event!(REGISTRY_FAILS),
             Some(BreakerChange::Closed) => event!(REGISTRY_ANSWERS),
             None => {}
@@ -262,15 +269,15 @@ impl RemoteRegistry {
     }
 
     /// Whether the registry answers `GET /metadata`. Silence in what little time a long wait has left says nothing.
-    async fn answers_metadata(&self, deadline: tokio::time::Instant) -> Sign {
+    async fn answers_metadata(&self, deadline: tokio::time::Instant) -> CallResult {
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
-        let Ok(uri) = format!("{}/metadata", self.address).parse() else { return Sign::Fails };
+        let Ok(uri) = format!("{}/metadata", self.address).parse() else { return CallResult::Failed };
         match self.client.get(&uri, &request::own_headers(), until).await {
-            Ok(received) if !matches!(received.answer.status, 500 | 502..=504) => Sign::Answers,
-            Err(TransportFailure { why: NoAnswer::Unreadable(_), .. }) => Sign::Answers,
-            _ if until - start < self.timeout / 2 => Sign::Fails,
-            _ => Sign::IsDown,
+            Ok(received) if !matches!(received.answer.status, 500 | 502..=504) => CallResult::Answered,
+            Err(TransportFailure { why: NoAnswer::Unreadable(_), .. }) => CallResult::Answered,
+            _ if until - start < self.timeout / 2 => CallResult::Failed,
+            _ => CallResult::Down,
         }
     }
 
@@ -352,15 +359,14 @@ fn refuses_credential(status: u16, outcome: &Result<PatientMatches, LookupFailur
     }
 }
 
-/// An issue may go to a caller, whom the credential that it was asked with does not concern.
-fn keeps_secret<T>(outcome: &Result<T, LookupFailure>, sent: &HeaderValue) -> Result<(), LookupFailure> {
-    let secret = sent.to_str().ok().and_then(|text| text.split_once(' ')).map(|(_, token)| token);
-    match (outcome, secret) {
-        (Err(LookupFailure::Refused(told)), Some(secret)) if chain::repeats(told, secret) => {
-            Err(unreadable("it repeats the credential that it was asked with"))
-        }
-        _ => Ok(()),
-    }
+/// Characters from which a token alone is looked for in an issue; a shorter one may be a word of it.
+const TOKEN_CHARACTERS_MIN: usize = 16;
+
+/// Whether an issue that may go to a caller holds the credential that the registry was asked with.
+fn repeats_credential<T>(outcome: &Result<T, LookupFailure>, sent: &HeaderValue) -> bool {
+    let (Err(LookupFailure::Refused(told)), Ok(header)) = (outcome, sent.to_str()) else { return false };
+    let token = header.split_once(' ').map(|(_, token)| token).filter(|token| token.len() >= TOKEN_CHARACTERS_MIN);
+    chain::repeats(told, token.unwrap_or(header))
 }
 
 /// Whether an answer may be told to others too.

@@ -78,10 +78,12 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
         2 => Play::Send(json(400, r#"{"error":"invalid_grant"}"#)),
         3 => Play::Send(json(503, "{}")),
         4 => Play::Send(json(401, r#"{"error":"invalid_client"}"#)),
-        5 => Play::Send(json(200, r#"{"access_token":"a b","token_type":"Bearer"}"#)),
-        6 => Play::Send(json(200, r#"{"access_token":"mine","token_type":"N_A"}"#)),
-        7 => Play::Send(json(200, r#"{"access_token":"mine"}"#)),
-        8 => Play::Send(json(
+        5 => Play::Send(json(400, r#"{"error":"invalid_grant"}"#)),
+        6 => Play::Send(json(400, r#"{"error":"invalid_target"}"#)),
+        7 => Play::Send(json(200, r#"{"access_token":"a b","token_type":"Bearer"}"#)),
+        8 => Play::Send(json(200, r#"{"access_token":"mine","token_type":"N_A"}"#)),
+        9 => Play::Send(json(200, r#"{"access_token":"mine"}"#)),
+        10 => Play::Send(json(
             200,
             r#"{"access_token":"mine","token_type":"Bearer","issued_token_type":"urn:ietf:params:oauth:token-type:refresh_token"}"#,
         )),
@@ -129,7 +131,9 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     assert!(matches!(told(2).await, (NoAnswer::Unreadable(_), state, false) if state == accepted), "a caller's matter");
     assert!(matches!(told(3).await, (NoAnswer::Unreachable(_), state, true) if state == accepted));
     assert!(matches!(told(4).await, (NoAnswer::Credential(_), state, _) if state == refused), "the operator's");
-    for number in 5..=8 {
+    assert!(matches!(told(5).await, (NoAnswer::Unreadable(_), state, _) if state == accepted), "a caller's again");
+    assert!(matches!(told(6).await, (NoAnswer::Credential(_), state, _) if state == refused), "a setting is wrong");
+    for number in 7..=10 {
         assert!(matches!(told(number).await, (NoAnswer::Unreadable(_), state, _) if state == accepted), "{number}");
     }
     assert_eq!(registry.requests(), seen, "the registry is not asked without it");
@@ -158,9 +162,15 @@ async fn an_issue_that_repeats_the_credential_is_not_told_on() {
         })
         .await;
         let token = |token: Option<&str>| token.map(|token| Secret(token.to_owned()));
-        let with = remote(&server, |settings| settings.token = token(Some("ours")));
-        let told = with.ask(&read(), &caller(LookupPurpose::Write)).await;
-        assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("repeats")), "{place}");
+        for ours in ["ours", "a-token-of-the-service"] {
+            let with = remote(&server, |settings| settings.token = token(Some(ours)));
+            let told = with.ask(&read(), &caller(LookupPurpose::Write)).await;
+            assert!(matches!(no_answer(told), NoAnswer::Unreadable(why) if why.contains("repeats")), "{place}");
+        }
+        // Whoever sent it may read it, however short it is.
+        let forwards = remote(&server, |settings| settings.callers_token = CallersToken::Forward);
+        let theirs = Caller { authorization: Some("Bearer x".to_owned()), ..caller(LookupPurpose::Callers) };
+        assert!(matches!(forwards.ask(&read(), &theirs).await, Err(LookupFailure::Refused(_))), "{place}");
         let without = remote(&server, |settings| settings.token = token(None));
         let told = without.ask(&read(), &caller(LookupPurpose::Write)).await;
         assert!(matches!(told, Err(LookupFailure::Refused(_))), "{place}");
