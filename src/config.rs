@@ -17,6 +17,7 @@ mod sender;
 mod settings;
 mod tls;
 mod within;
+mod words;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -39,6 +40,7 @@ pub use settings::{
 };
 pub use tls::{ClientAuth, MinVersion, TlsSettings};
 pub use within::is_within;
+pub use words::{FormatWords, OF_JSON, plain};
 
 use base::hex::Hex;
 use base::owner;

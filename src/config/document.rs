@@ -10,7 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::secret::{holds_secret, without_credentials, without_value};
-use super::{Config, ConfigError, suggestion};
+use super::words::{OF_TOML, plain};
+use super::{Config, ConfigError};
 use base::regular_file;
 
 /// Settings of earlier releases, and what is in their place.
@@ -93,7 +94,10 @@ impl Document {
         errors.sort_by_key(|(error, _)| error.span().map(|span| span.start));
         let told = |(error, setting): &(toml::de::Error, Option<String>)| {
             let gone = REMOVED.iter().find(|(gone, _)| setting.as_deref() == Some(gone));
-            self.shown(error.span(), &gone.map_or_else(|| plain(error.message()), |(_, instead)| (*instead).to_owned()))
+            self.shown(
+                error.span(),
+                &gone.map_or_else(|| plain(error.message(), &OF_TOML), |(_, instead)| (*instead).to_owned()),
+            )
         };
         read.problems = errors.iter().map(told).collect();
         read
@@ -187,70 +191,6 @@ fn remove(table: &mut DeTable, path: &str) -> bool {
             Some(DeValue::Table(table)) => remove(table, below),
             _ => false,
         },
-    }
-}
-
-/// The words of the library for what a value must be, and ours.
-const EXPECTED: &[(&str, &str)] = &[
-    ("usize", "a whole number from 0"),
-    ("u64", "a whole number from 0"),
-    ("u32", "a whole number from 0"),
-    ("u16", "a whole number from 0"),
-    ("u8", "a whole number from 0"),
-    ("i64", "a whole number"),
-    ("i32", "a whole number"),
-    ("f64", "a number"),
-    ("a boolean", "true or false"),
-    ("a string", "a text"),
-    ("path string", "a text"),
-    ("a sequence", "a list"),
-    ("a map", "a section"),
-];
-
-/// The words of the library for what a value is, and ours. Each begins what was found.
-const FOUND: &[(&str, &str)] = &[
-    ("string ", "text "),
-    ("integer ", "number "),
-    ("floating point ", "number "),
-    ("boolean ", ""),
-    ("sequence", "a list"),
-    // A date is one too.
-    ("map", "a section or a date"),
-];
-
-/// A message of the library in plain words: what was there and what is allowed, with a suggestion where a name is misspelt.
-pub(super) fn plain(message: &str) -> String {
-    let message = message.trim_end();
-    if let Some(name) = message.strip_prefix("missing field ") {
-        return format!("the setting {name} is missing");
-    }
-    // A list or a number in the place of one of several words.
-    if message == "wanted string or table" || message.starts_with("wanted exactly 1 element") {
-        return "found a value of another kind, expected a text".to_owned();
-    }
-    let Some((before, expected)) = message.rsplit_once(", expected ") else { return message.to_owned() };
-    if let Some(name) = before.strip_prefix("unknown field ") {
-        return unknown(&format!("there is no setting {name}"), name, "There are", expected);
-    }
-    if let Some(name) = before.strip_prefix("unknown variant ") {
-        return unknown(&format!("{name} is not allowed here"), name, "Allowed are", expected);
-    }
-    let ours = EXPECTED.iter().find(|(theirs, _)| *theirs == expected).map(|(_, ours)| *ours);
-    let expected = if expected.starts_with("struct ") { "a section" } else { ours.unwrap_or(expected) };
-    let found = before.strip_prefix("invalid type: ").or_else(|| before.strip_prefix("invalid value: "));
-    let Some(found) = found else { return format!("{before}, expected {expected}") };
-    let found = found.strip_suffix(" as i128").unwrap_or(found);
-    let ours = FOUND.iter().find_map(|(theirs, ours)| Some(format!("{ours}{}", found.strip_prefix(theirs)?)));
-    format!("found {}, expected {expected}", ours.unwrap_or_else(|| found.to_owned()))
-}
-
-/// `name` and the names in `expected` stand in backticks.
-fn unknown(problem: &str, name: &str, known: &str, expected: &str) -> String {
-    let names = expected.split('`').skip(1).step_by(2);
-    let all = expected.strip_prefix("one of ").unwrap_or(expected);
-    match suggestion(name.trim_matches('`'), names) {
-        Some(meant) => format!("{problem}; did you mean `{meant}`? {known} {all}"),
-        None => format!("{problem}. {known} {all}"),
     }
 }
 

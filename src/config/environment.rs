@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use toml::{Table, Value};
 
-use super::document::plain;
 use super::secret::{holds_secret, without_value};
+use super::words::{OF_TOML, plain};
 use super::{Config, suggestion};
 
 const PREFIX: &str = "HCERT__";
@@ -115,7 +115,7 @@ fn with(config: &Config, path: &str, text: &str) -> Result<Config, String> {
 }
 
 fn parsed(table: &Table) -> Result<Config, String> {
-    table.clone().try_into().map_err(|error: toml::de::Error| plain(error.message()))
+    table.clone().try_into().map_err(|error: toml::de::Error| plain(error.message(), &OF_TOML))
 }
 
 /// The value of a variable, in the type of the setting it replaces. An unset setting is a text, or else a list.

@@ -18,7 +18,11 @@ fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
     for (settings, line, words) in [
         ("[[registry.fault]]\npath = \"*\"\nfault = \"MPI-9999\"\n", 1, "'MPI-9999' is no fault; allowed are"),
         ("[access]\npermissions = \"gone.json\"\n", 2, "access.permissions = gone.json: No such file"),
-        ("[access]\npermissions = \"no.json\"\n", 2, "access.permissions = no.json: missing field `groups`"),
+        (
+            "[access]\npermissions = \"no.json\"\n",
+            2,
+            "access.permissions = no.json: line 1, column 2: the member `groups` is missing",
+        ),
         (&format!("{jwt}\"gone.json\"\n"), 4, "access.token.jwks = 'gone.json': it cannot be read: No such file"),
         (&format!("{jwt}\"no.json\"\n"), 4, "access.token.jwks = 'no.json': it is no JWK set"),
         (&format!("{remote}ca_file = \"gone.pem\"\n"), 5, "registry.remote.ca_file: gone.pem: No such file"),

@@ -10,7 +10,7 @@ mod value;
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
-pub use reader::ReadJson;
+pub use reader::{ReadJson, syntax_problem};
 pub use source::JsonSource;
 pub use text::{write_member, write_string};
 pub use value::{Json, Object};

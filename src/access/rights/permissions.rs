@@ -6,10 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::error::Category;
 
 use certificate::{State, Status};
 use fhir::json;
 use fhir::outcome::{Hcert, Language};
+
+use crate::config::{OF_JSON, plain};
 
 /// What a permission permits. Reading takes old versions in, and searching by POST is searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -92,7 +95,7 @@ pub type Roles = BTreeMap<String, Vec<Grant>>;
 /// # Errors
 /// What is wrong with it, in words for whoever wrote it.
 pub fn read(text: &str) -> Result<Roles, String> {
-    let file: PermissionsFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let file: PermissionsFile = serde_json::from_str(text).map_err(|error| placed(&error))?;
     // The last one of two groups with one name would hold, and whoever reads the table may look at the first.
     let problems = json::parse_with_problems(text.as_bytes()).map(|read| read.problems.into_issues());
     if let Some(twice) = problems.iter().flatten().find(|issue| issue.code() == Hcert::JsonDuplicateKey) {
@@ -143,6 +146,16 @@ pub fn read(text: &str) -> Result<Roles, String> {
         }
     }
     Ok(roles)
+}
+
+/// The error in plain words, after its line and column.
+fn placed(error: &serde_json::Error) -> String {
+    let (line, column, told) = (error.line(), error.column(), error.to_string());
+    let problem = match error.classify() {
+        Category::Data => plain(told.rsplit_once(" at line ").map_or(&*told, |(before, _)| before), &OF_JSON),
+        Category::Io | Category::Syntax | Category::Eof => json::syntax_problem(error),
+    };
+    format!("line {line}, column {column}: {problem}")
 }
 
 fn rows(permission: &Permission) -> Result<RowRestriction, String> {
@@ -235,12 +248,21 @@ mod tests {
             )
         };
         for (text, told) in [
-            ("{".to_owned(), "EOF"),
+            ("{".to_owned(), "line 1, column 1: it ends inside an object"),
+            ("{}".to_owned(), "line 1, column 2: the member `groups` is missing"),
+            (table("[]", "[]", ""), "found a list, expected an object"),
+            (table("{}", "{}", ""), "found an object, expected a list"),
             (table("{}", r#"["x"]"#, ""), "role 'x'"),
             (table("{}", "[]", r#"{"name":"n","given-to":["g"],"may":[]}"#), "no group 'g'"),
-            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":["fly"]}"#), "fly"),
+            (
+                table("{}", "[]", r#"{"name":"n","given-to":[],"may":["reed"]}"#),
+                "`reed` is not allowed here; did you mean `read`?",
+            ),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"status":["done"]}}"#), "'done'"),
-            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"colour":[]}}"#), "colour"),
+            (
+                table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"state":[]}}"#),
+                "there is no member `state`; did you mean `status`?",
+            ),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":"any"}}"#), "any"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"category":null}}"#), "null"),
             (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":null}}"#), "null"),

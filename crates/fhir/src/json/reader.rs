@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, depth_max: usize) -> Result<ReadJson<'_>, Outcome
             Err(Issue::new(Hcert::JsonTooDeep).with("max", JSON_DEPTH_MAX.to_string()).into())
         }
         Err(UnreadableJson::NoJson) => Err(match serde_json::from_str::<IgnoredAny>(text) {
-            Err(error) => not_json(problem_of(&error), error.line(), error.column()),
+            Err(error) => not_json(syntax_problem(&error), error.line(), error.column()),
             // serde_json does not check surrogate pairs in escapes. The reader stopped where that string begins.
             Ok(_) => {
                 let read = reader.lexer.read();
@@ -78,8 +78,8 @@ const SYNTAX_PROBLEMS: &[(&str, &str)] = &[
     ("trailing characters", "there is text after the end of the JSON"),
 ];
 
-/// The problem without its line and column.
-fn problem_of(error: &serde_json::Error) -> String {
+/// Why a text is not JSON, without its line and column.
+pub fn syntax_problem(error: &serde_json::Error) -> String {
     let told = error.to_string();
     let theirs = told.split(" at line ").next().unwrap_or_default();
     let known = SYNTAX_PROBLEMS.iter().find(|(known, _)| *known == theirs);

@@ -133,6 +133,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("one type of ", "üks tüüp elemendile "),
     ("it lacks the claim ", "selles puudub väide "),
     ("it has a wrong claim ", "selles on vale väide "),
+    ("it imports ", "see kasutab väärtushulka "),
     // What a narrative may not hold.
     ("an address that begins with ", "aadress, mille algus on "),
     ("the attribute ", "atribuut "),
@@ -155,6 +156,17 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("a root element that is not div in the namespace of XHTML: ", "juurelement, mis ei ole XHTML-i nimeruumi div: "),
     ("a style that loads or runs something: ", "stiil, mis laadib või käivitab midagi: "),
     ("more attributes of an element or more namespaces than allowed: ", "lubatust rohkem elemendi atribuute või nimeruume: "),
+];
+
+/// Ends after the name of something that the caller sent.
+#[rustfmt::skip]
+const ENDINGS: &[(&str, &str)] = &[
+    // Why a value set of the request cannot be expanded.
+    (" has a filter, which cannot be computed here; list the codes instead", " sisaldab filtrit, mida siin arvutada ei saa; loetlege koodid"),
+    (" names neither a system nor a value set", " ei nimeta koodisüsteemi ega väärtushulka"),
+    (" lists codes without their system", " loetleb koode ilma nende koodisüsteemita"),
+    (": it has no compose.include, which says what belongs to it", ": selles puudub compose.include, mis ütleb, mis sinna kuulub"),
+    (", which this server does not have", ", mida selles serveris ei ole"),
 ];
 
 /// Words around one number, which is a `#` here.
@@ -184,7 +196,9 @@ pub(super) fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
         return Cow::Owned(estonian);
     }
     let beginning = |(english, estonian): &(&str, &str)| Some(format!("{estonian}{}", value.strip_prefix(english)?));
-    BEGINNINGS.iter().find_map(beginning).map_or(Cow::Borrowed(value), Cow::Owned)
+    let begun = BEGINNINGS.iter().find_map(beginning).map_or(Cow::Borrowed(value), Cow::Owned);
+    let ending = |(english, estonian): &(&str, &str)| Some(format!("{}{estonian}", begun.strip_suffix(english)?));
+    ENDINGS.iter().find_map(ending).map_or(begun, Cow::Owned)
 }
 
 /// The Estonian for words of ours around one number.
@@ -213,6 +227,10 @@ mod tests {
         assert_eq!(estonian("expected", "Patient"), "Patient");
         assert_eq!(estonian("short", "Role of the author"), "autori roll");
         assert_eq!(estonian("what", "this value of status"), "see väärtus parameetris status");
+        assert_eq!(
+            estonian("problem", "it imports http://a.ee, which this server does not have"),
+            "see kasutab väärtushulka http://a.ee, mida selles serveris ei ole"
+        );
         assert_eq!(estonian("what", "101 codes to check"), "101 kontrollitavat koodi");
         assert_eq!(estonian("problem", "the limit of requests per second is 5"), "päringute piirarv sekundis on 5");
     }
