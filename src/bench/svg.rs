@@ -13,8 +13,19 @@ const TOP: f64 = 60.0;
 const BOTTOM: f64 = 840.0;
 
 /// Told apart by people who see colours differently, too (after Okabe and Ito); dashes and marks tell the rest apart.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080"];
 const DASHES: [&str; 3] = ["", "7 4", "2 3"];
+/// The colours of the lines stand out on both grounds.
+const STYLE: &str = "<style>
+.paper { fill: #ffffff }
+.grid { stroke: #d8d8d8 }
+text { fill: #16202c }
+@media (prefers-color-scheme: dark) {
+.paper { fill: #10161d }
+.grid { stroke: #2c3947 }
+text { fill: #edf2f7 }
+}
+</style>";
 
 struct PlotLine<'r> {
     title: &'r str,
@@ -31,22 +42,23 @@ pub fn svg(report: &BenchReport) -> String {
     let mut out = String::new();
     let mut put = |text: std::fmt::Arguments| writeln!(out, "{text}").expect("writing to memory does not fail");
     put(format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"14\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title\" font-family=\"sans-serif\" font-size=\"14\">"
     ));
-    put(format_args!("<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>"));
     let subject = report.against.as_deref().map_or_else(|| format!("hcert {}", report.version), escaped);
-    put(format_args!(
-        "<text x=\"{LEFT}\" y=\"32\" font-size=\"18\">{subject}: latency (p50) against size, {}</text>",
-        escaped(report.date.get(..10).unwrap_or_default())
-    ));
+    let title =
+        format!("{subject}: latency (p50) against size, {}", escaped(report.date.get(..10).unwrap_or_default()));
+    put(format_args!("<title id=\"title\">{title}</title>"));
+    put(format_args!("{STYLE}"));
+    put(format_args!("<rect class=\"paper\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>"));
+    put(format_args!("<text x=\"{LEFT}\" y=\"32\" font-size=\"18\">{title}</text>"));
     for power in up.powers() {
         let (y, text_x) = (up.place(power), LEFT - 8.0);
-        put(format_args!("<line x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#d8d8d8\"/>"));
+        put(format_args!("<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"));
         put(format_args!("<text x=\"{text_x}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", y + 5.0, time(power)));
     }
     for power in across.powers() {
         let (x, text_y) = (across.place(power), BOTTOM + 22.0);
-        put(format_args!("<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{BOTTOM}\" stroke=\"#d8d8d8\"/>"));
+        put(format_args!("<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{BOTTOM}\"/>"));
         put(format_args!("<text x=\"{x:.1}\" y=\"{text_y}\" text-anchor=\"middle\">{}</text>", count(power as u64)));
     }
     let middle = f64::midpoint(LEFT, RIGHT);
