@@ -15,6 +15,7 @@ mod rules;
 mod secret;
 mod sender;
 mod settings;
+mod sources;
 mod tls;
 mod within;
 mod words;
@@ -38,6 +39,7 @@ pub use settings::{
     Level, LogFormat, LogSettings, Namespaces, PopulationRegister, QuickRepairSetting, RegistryMode, RegistrySettings,
     RemoteSettings, SearchSettings, ServerSettings, SettingsFile, StorageSettings, Validation, XRoadSettings,
 };
+pub use sources::{LoadedConfig, SettingSource};
 pub use tls::{ClientAuth, MinVersion, TlsSettings};
 pub use within::is_within;
 pub use words::{FormatWords, OF_JSON, plain};
@@ -67,11 +69,11 @@ impl Config {
         environment: impl Iterator<Item = (OsString, OsString)>,
         flags: impl FnOnce(&mut Config),
     ) -> Result<Config, ConfigError> {
-        Config::load_with(file, environment, flags, |_| Vec::new()).map(|(config, _)| config)
+        Config::load_with(file, environment, flags, |_| Vec::new()).map(|loaded| loaded.config)
     }
 
-    /// As [`load`](Self::load), with rules that other modules know, and with warnings: what can be used, but is most likely not
-    /// meant. Each problem of `more` names its setting by its path.
+    /// As [`load`](Self::load), with rules that other modules know, with warnings and with the sources. Each problem of `more` names its
+    /// setting by its path.
     ///
     /// # Errors
     /// As [`load`](Self::load). `more` is asked when there is no other problem.
@@ -80,7 +82,7 @@ impl Config {
         environment: impl Iterator<Item = (OsString, OsString)>,
         flags: impl FnOnce(&mut Config),
         more: impl FnOnce(&Config) -> Vec<String>,
-    ) -> Result<(Config, Vec<String>), ConfigError> {
+    ) -> Result<LoadedConfig, ConfigError> {
         let path = file.or_else(|| Some(Path::new(FILE)).filter(|path| path.is_file()));
         // The command line does not name this file, so another user could choose the settings by putting one there.
         if file.is_none() {
@@ -108,9 +110,14 @@ impl Config {
         warnings.extend(rules::doubts(&config));
         config.file = document.as_ref().map(|document| SettingsFile {
             path: document.path().to_owned(),
-            is_secret: document.sets("registry.remote.token"),
+            is_secret: document.sets(sources::SECRET_SETTING),
         });
-        if problems.is_empty() { Ok((config, warnings)) } else { Err(ConfigError(problems.join("\n"))) }
+        if !problems.is_empty() {
+            return Err(ConfigError(problems.join("\n")));
+        }
+        let mut sources = document.as_ref().map(Document::sources).unwrap_or_default();
+        sources.extend(variables.taken.into_iter().map(|(path, name)| (path, SettingSource::Environment(name))));
+        Ok(LoadedConfig { config, warnings, sources })
     }
 
     /// `{base_url}` as the settings alone tell it. A server on port 0 knows better.
@@ -236,7 +243,7 @@ mod tests {
     fn proxies_that_are_everybody_are_warned_about() {
         let warned = |proxies: &str| {
             let variable = ("HCERT__SERVER__TRUSTED_PROXIES".into(), proxies.into());
-            Config::load_with(None, std::iter::once(variable), |_| (), |_| Vec::new()).unwrap().1
+            Config::load_with(None, std::iter::once(variable), |_| (), |_| Vec::new()).unwrap().warnings
         };
         assert_eq!(warned("10.0.0.0/8,fd00::/8"), [""; 0]);
         let told = warned("10.0.0.1,0.0.0.0/0,::/0");

@@ -18,6 +18,8 @@ mod damaged;
 mod damaged_store;
 #[path = "cli/documents.rs"]
 mod documents;
+#[path = "cli/effective.rs"]
+mod effective;
 #[path = "cli/exits.rs"]
 mod exits;
 #[path = "cli/health.rs"]

@@ -9,7 +9,7 @@ mod lines;
 mod logging;
 mod markdown;
 mod metrics;
-mod settings;
+pub(super) mod settings;
 mod ways;
 
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::messages::note;
-use crate::config::{Config, ConfigError, SettingsFile};
+use crate::config::{Config, ConfigError, LoadedConfig, SettingsFile};
 use crate::registry::fault::FaultRules;
 
 /// Flags of every command that needs the settings.
@@ -22,18 +22,19 @@ pub(super) struct Common {
 impl Common {
     /// The settings: defaults, file, environment, these flags, then `flags`. Warnings about them go to standard error.
     pub(super) fn load(self, flags: impl FnOnce(&mut Config)) -> Result<Config, ConfigError> {
-        let (config, warnings) = self.load_with(flags, |_| Vec::new())?;
+        let LoadedConfig { config, warnings, .. } = self.load_with(flags, |_| Vec::new())?;
         let exposed = config.file.as_ref().and_then(SettingsFile::exposed);
         warnings.iter().chain(&exposed).for_each(|warning| note(format_args!("warning: {warning}")));
         Ok(config)
     }
 
-    /// As [`load`](Self::load), with more rules, and with the warnings.
+    /// As [`load`](Self::load), with more rules, with the warnings and the sources.
     pub(super) fn load_with(
         self,
         flags: impl FnOnce(&mut Config),
         more: impl FnOnce(&Config) -> Vec<String>,
-    ) -> Result<(Config, Vec<String>), ConfigError> {
+    ) -> Result<LoadedConfig, ConfigError> {
+        let names_data = self.data.is_some();
         let flags = |config: &mut Config| {
             if let Some(data) = self.data {
                 config.storage.data = data;
@@ -45,7 +46,11 @@ impl Common {
             Ok(_) => more(config),
             Err(problems) => problems.lines().map(str::to_owned).collect(),
         };
-        Config::load_with(self.config.as_deref(), std::env::vars_os(), flags, faults)
+        let mut loaded = Config::load_with(self.config.as_deref(), std::env::vars_os(), flags, faults)?;
+        if names_data {
+            loaded.given_by("storage.data", "--data");
+        }
+        Ok(loaded)
     }
 }
 

@@ -8,6 +8,8 @@ mod catalogue;
 mod clock;
 mod common;
 mod compact;
+mod completions;
+mod config;
 mod crash_message;
 mod disk_space;
 mod docs;
@@ -25,6 +27,7 @@ mod open;
 mod open_files;
 mod output;
 mod patients;
+mod permissions;
 mod progress;
 mod reindex;
 mod restore;
@@ -82,10 +85,14 @@ enum Command {
     Terminology(terminology::TerminologyArguments),
     Audit(audit::AuditArguments),
     Health(health::HealthArguments),
+    Config(config::ConfigArguments),
+    Permissions(permissions::PermissionsArguments),
     Log(log_level::LogCommand),
     Token(token::TokenArguments),
     Catalogue(catalogue::Catalogue),
     Docs(docs::DocsArguments),
+    Completions(completions::Completions),
+    Man(completions::Man),
     Bench(bench::BenchArguments),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
@@ -178,10 +185,14 @@ impl Cli {
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
             Command::Health(health) => health.run(),
+            Command::Config(config) => config.run(),
+            Command::Permissions(permissions) => permissions.run(),
             Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(with_exit_codes(Cli::command())),
             Command::Docs(docs) => docs.run(documents),
+            Command::Completions(completions) => completions.run(with_exit_codes(Cli::command())),
+            Command::Man(man) => man.run(with_exit_codes(Cli::command())),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

@@ -1,5 +1,6 @@
 //! What commands open: the data folder and the service over it, as the settings say.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use super::note;
 use super::writable::{hindrance, unreadable};
+use crate::access::rights::permissions::{self, Roles};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
 use crate::audit::{
@@ -491,20 +493,48 @@ pub(super) fn service(
 /// Bytes of a file of permissions. The built-in one has some 5 KB.
 const PERMISSIONS_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// A table of permissions as it was read.
+pub(super) struct PermissionsTable {
+    /// Where it comes from, for messages.
+    pub(super) name: String,
+    pub(super) text: Cow<'static, str>,
+}
+
+impl PermissionsTable {
+    /// What its roles may do.
+    ///
+    /// # Errors
+    /// It makes no sense, in words for whoever wrote it.
+    pub(super) fn roles(&self) -> Result<Roles, String> {
+        permissions::read(&self.text).map_err(|problem| format!("{}: {problem}", self.name))
+    }
+}
+
+/// The table of a file, or the built-in one.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn permissions_table(file: Option<&Path>) -> Result<PermissionsTable, String> {
+    let Some(path) = file else {
+        return Ok(PermissionsTable { name: "the built-in table".to_owned(), text: Cow::Borrowed(BUILT_IN) });
+    };
+    let name = path.display().to_string();
+    let text = regular_file::text(path, PERMISSIONS_FILE_BYTES_MAX).map_err(|error| format!("{name}: {error}"))?;
+    Ok(PermissionsTable { name, text: Cow::Owned(text) })
+}
+
 /// Who may do what.
 ///
 /// # Errors
 /// The file of permissions cannot be read, or makes no sense.
 pub(super) fn policy(config: &Config) -> Result<Policy, String> {
     let names = names(config, &config.base_url());
-    let permissions = match &config.access.permissions {
-        None => Permissions::read(BUILT_IN, &names)?,
-        Some(path) => {
-            let told = |problem: String| format!("access.permissions = {}: {problem}", path.display());
-            let text = regular_file::text(path, PERMISSIONS_FILE_BYTES_MAX).map_err(|error| told(error.to_string()))?;
-            Permissions::read(&text, &names).map_err(told)?
-        }
+    let placed = |problem: String| match config.access.permissions {
+        Some(_) => format!("access.permissions = {problem}"),
+        None => problem,
     };
+    let table = permissions_table(config.access.permissions.as_deref()).map_err(placed)?;
+    let permissions = Permissions::of(&table.text, table.roles().map_err(placed)?, &names);
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
         permissions: permissions.with_changes_by(config.access.change_by),

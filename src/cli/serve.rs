@@ -16,7 +16,7 @@ use crate::access::{Tokens, token};
 use crate::audit::{AuditAction, AuditEvent, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
 use crate::bulk;
-use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
+use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
 use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
@@ -92,7 +92,7 @@ impl Flags {
                 config.server.listen = listen;
             }
         };
-        let (config, warnings) = common.load_with(flags, named_files)?;
+        let LoadedConfig { config, warnings, .. } = common.load_with(flags, named_files)?;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
         if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
@@ -147,7 +147,7 @@ fn ignore_signals() {
 
 /// What is wrong with the files that the settings name. Certificates and keys of TLS are not among them: their disk may come late, and a renewal may
 /// be under way, so that trying again helps. Contract 9.4.
-fn named_files(config: &Config) -> Vec<String> {
+pub(super) fn named_files(config: &Config) -> Vec<String> {
     let token = config.management.token_file.as_deref().map_or(Ok(()), |path| management::token(path).map(drop));
     [
         open::policy(config).map(drop),

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::secret::{holds_secret, without_credentials, without_value};
 use super::words::{OF_TOML, plain};
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, SettingSource};
 use base::regular_file;
 
 /// Settings of earlier releases, and what is in their place.
@@ -110,6 +110,13 @@ impl Document {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The line of every setting, by its path.
+    pub(super) fn sources(&self) -> BTreeMap<String, SettingSource> {
+        let line = |start: usize| self.text[..start].matches('\n').count() + 1;
+        let source = |place: &SettingSpan| SettingSource::File(self.path.clone(), line(place.key.start));
+        self.places.iter().map(|(path, place)| (path.clone(), source(place))).collect()
     }
 
     /// A problem with the place of a setting that this file has a value for.

@@ -26,6 +26,11 @@ pub(super) fn holds_secret(line: &str) -> bool {
     SECRET_WORDS.iter().any(|word| line.contains(word)) || credentials(&line).is_some()
 }
 
+/// Whether a value is, or has, an identity of age, which opens archives: one who takes it for a recipient writes it into the settings.
+pub(super) fn holds_identity(value: &str) -> bool {
+    value.to_lowercase().contains("age-secret-key")
+}
+
 /// A text without what stands before the host in its addresses: user and password.
 pub(super) fn without_credentials(text: &str) -> Cow<'_, str> {
     let without = |line: &str| match credentials(line) {

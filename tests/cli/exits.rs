@@ -57,6 +57,14 @@ const ROWS: &[Row] = &[
     row("audit who",          "--patient 200 --data data",                            true,   false),
     row("audit accept",       "--data data",                                          true,   false),
     row("health",             "--at AT",                                              true,   false),
+    row("config print",       "",                                                     true,   false),
+    row("config check",       "--config serve.toml",                                  true,   false),
+    row("config explain",     "server.listen",                                        true,   false),
+    row("permissions print",  "",                                                     true,   false),
+    row("permissions check",  "",                                                     true,   false),
+    row("permissions explain", "--role doctor --action read",                         true,   false),
+    row("completions",        "bash",                                                 true,   false),
+    row("man",                "",                                                     true,   false),
     row("token",              "--role doctor --person 37605030299 --data NEW",        true,   true),
     row("catalogue",          "",                                                     true,   false),
     row("catalogue",          "--page driver-certificate",                            true,   false),
@@ -294,9 +302,11 @@ fn missing_and_wrong_files_and_folders_are_named() {
             ];
             said(&command, &with("--config", "wrong.toml"), 2, &both);
         }
+        // It tells where the folder is, and opens none.
+        let names_data_only = command.starts_with("config ");
         // `bench` has a scratch folder instead, which is a matter of its flags.
         let code = if command == "bench" { 2 } else { 1 };
-        if flags.contains("data") && command != "health" {
+        if flags.contains("data") && command != "health" && !names_data_only {
             for file in ["file/below", "file"] {
                 let words = if command == "bench" { file } else { "a file" };
                 said(&command, &with("--data", file), code, &[file, words]);
@@ -304,7 +314,7 @@ fn missing_and_wrong_files_and_folders_are_named() {
         }
         let makes_one =
             ["dev", "serve", "import", "restore", "patients import", "terminology load", "token", "bench", "health"];
-        if flags.contains("data") && !makes_one.contains(&command.as_str()) {
+        if flags.contains("data") && !makes_one.contains(&command.as_str()) && !names_data_only {
             said(&command, &with("--data", "none"), 1, &["none: there is no data folder", "hcert serve"]);
             said(&command, &with("--data", "folder"), 1, &["folder: there is no store in this folder"]);
             assert!(!prepared.place.path("none").exists());

@@ -48,8 +48,12 @@ impl Permissions {
     /// # Errors
     /// What is wrong with it, in words for whoever wrote it.
     pub fn read(text: &str, names: &Names) -> Result<Permissions, String> {
-        let roles = permissions::read(text)?;
-        Ok(Permissions {
+        Ok(Permissions::of(text, permissions::read(text)?, names))
+    }
+
+    /// As [`read`](Self::read), of a table that was read from a text.
+    pub fn of(text: &str, roles: permissions::Roles, names: &Names) -> Permissions {
+        Permissions {
             roles: roles.into_iter().map(|(role, grants)| (role, grants.into())).collect(),
             change_by: ChangeBy::Anyone,
             systems: Arc::new(Systems {
@@ -57,7 +61,7 @@ impl Permissions {
                 estonian_code: names.identifiers.estonian_code().to_owned(),
             }),
             fingerprint: Hex(&digest(&SHA256, text.as_bytes()).as_ref()[..8]).to_string(),
-        })
+        }
     }
 
     /// The same table, where not everybody whose role may change certificates changes those of others.
