@@ -148,8 +148,7 @@ impl Registry {
         match &self.backend {
             RegistryBackend::Embedded(embedded) => embedded.by_id(id, caller),
             RegistryBackend::Remote(remote) => {
-                let found = patients(&remote.ask(&request(), caller).await?)?;
-                // An answer about somebody else is none.
+                let found = patients(remote, &remote.ask(&request(), caller).await?)?;
                 Ok(found.into_iter().find(|patient| patient.id == id))
             }
         }
@@ -172,13 +171,15 @@ impl Registry {
             RegistryRequest::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
         };
         self.strike(&request, caller).await?;
-        let has = |identifiers: &[Identifier]| identifiers.iter().any(|known| known.value == value);
+        // Another system may give the same value to somebody else.
+        let is_same = |known: &Identifier| known.value == value && (known.system.is_empty() || known.system == system);
+        let has = |identifiers: &[Identifier]| identifiers.iter().any(is_same);
         match &self.backend {
             RegistryBackend::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
             // So long that no address could carry it, and nobody has it.
             RegistryBackend::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
             RegistryBackend::Remote(remote) => {
-                let mut found = patients(&remote.ask(&request(), caller).await?)?;
+                let mut found = patients(remote, &remote.ask(&request(), caller).await?)?;
                 found.retain(|patient| !has(&patient.former) || has(&patient.identifiers));
                 // The registry's own ids need not stand among the identifiers.
                 let is_own = system == self.external_reference_system;
@@ -345,7 +346,7 @@ async fn linked(remote: &RemoteRegistry, id: &str, caller: &Caller) -> Result<Ve
     while let Some(id) = met.get(at).cloned() {
         let request = RegistryRequest::Search(vec![("_id".to_owned(), id.clone())]);
         let found = match remote.ask(&request, caller).await {
-            Ok(told) => patients(&told)?,
+            Ok(told) => patients(remote, &told)?,
             Err(failed) if failed.is_nobody() => Vec::new(),
             Err(failed) => return Err(failed),
         };
@@ -395,7 +396,7 @@ fn described(request: &RegistryRequest) -> (String, Vec<String>) {
 }
 
 /// The patients of a Bundle. What it says of their number counts for nothing.
-fn patients(told: &RegistryFinding) -> Result<Vec<Patient>, LookupFailure> {
+fn patients(remote: &RemoteRegistry, told: &RegistryFinding) -> Result<Vec<Patient>, LookupFailure> {
     let unreadable = |what: &str| LookupFailure::from(NoAnswer::Unreadable(what.to_owned()));
     let bundle = json::parse(&told.body).map_err(|_| unreadable("the Bundle is not JSON"))?;
     if bundle.text("resourceType") != Some("Bundle") {
@@ -409,6 +410,6 @@ fn patients(told: &RegistryFinding) -> Result<Vec<Patient>, LookupFailure> {
     if resources.len() > PATIENTS_OF_IDENTIFIER_MAX {
         return Err(unreadable("more patients than were asked for"));
     }
-    let read = resources.iter().map(|resource| Patient::read(resource));
+    let read = resources.iter().map(|resource| Patient::read(resource, Some(remote.address())));
     read.collect::<Option<Vec<_>>>().ok_or_else(|| unreadable("an entry that is no Patient with id and version"))
 }

@@ -30,7 +30,8 @@ pub struct Identifier {
 
 impl Patient {
     /// Reads a Patient of R5 or R4; other elements count for nothing. Nothing when it is another resource, or without id or version.
-    pub fn read(resource: &Json) -> Option<Patient> {
+    /// `base` is the address of the registry, where it has one.
+    pub fn read(resource: &Json, base: Option<&str>) -> Option<Patient> {
         if resource.text("resourceType") != Some("Patient") {
             return None;
         }
@@ -46,7 +47,7 @@ impl Patient {
         let links = resource.items("link").iter().filter_map(|link| {
             let same = matches!(link.text("type"), Some("replaces" | "replaced-by"));
             let other = link.get("other")?.text("reference")?;
-            same.then(|| local_id(other)).flatten().map(str::to_owned)
+            same.then(|| local_id(other, base)).flatten().map(str::to_owned)
         });
         // Both become part of a reference.
         let id = |text: Option<&str>| text.filter(|text| is_id(text)).map(str::to_owned);
@@ -70,10 +71,14 @@ pub(super) fn is_valid(identifier: &Json) -> bool {
     identifier.text("use") != Some("old") && end.is_none_or(|end| end.high >= now)
 }
 
-/// The id of `Patient/200` or `Patient/200/_history/3`, under whatever address.
-fn local_id(reference: &str) -> Option<&str> {
-    let mut behind = reference.rsplit_once("Patient/")?.1.split('/');
-    behind.next().filter(|id| is_id(id))
+/// The id of `Patient/200` or `Patient/200/_history/3`, relative or under the registry's own address. Patients of other servers may have
+/// the same ids, and are somebody else.
+fn local_id<'r>(reference: &'r str, base: Option<&str>) -> Option<&'r str> {
+    let below = |base: &str| reference.strip_prefix(base)?.strip_prefix('/');
+    let local = base.and_then(below).unwrap_or(reference);
+    let id = local.strip_prefix("Patient/")?;
+    let id = id.split_once("/_history/").map_or(id, |(id, _)| id);
+    is_id(id).then_some(id)
 }
 
 #[cfg(test)]
@@ -85,7 +90,7 @@ mod tests {
     fn an_identifier_that_is_no_longer_valid_is_told_apart() {
         let text = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"value":"a","use":"official"},{"value":"b","use":"old"},
             {"value":"c","period":{"end":"2020"}},{"value":"d","period":{"start":"2020","end":"2999-01-01"}},{"value":"e","period":{"end":"never"}}]}"#;
-        let patient = Patient::read(&json::parse(text.as_bytes()).unwrap()).unwrap();
+        let patient = Patient::read(&json::parse(text.as_bytes()).unwrap(), None).unwrap();
         let values =
             |identifiers: &[Identifier]| identifiers.iter().map(|known| known.value.clone()).collect::<String>();
         assert_eq!((values(&patient.identifiers), values(&patient.former)), ("ade".to_owned(), "bc".to_owned()));
@@ -93,12 +98,15 @@ mod tests {
 
     #[test]
     fn a_patient_is_read_as_far_as_certificates_need_it() {
-        let read = |text: &str| Patient::read(&json::parse(text.as_bytes()).unwrap());
+        let read = |text: &str| Patient::read(&json::parse(text.as_bytes()).unwrap(), Some("https://r.ee/fhir"));
         let patient = read(
-            r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"system":"s","value":"v"},{"value":"w"},{"system":"x"}],
+            r##"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"system":"s","value":"v"},{"value":"w"},{"system":"x"}],
                "deceasedDateTime":"2024-01-01","link":[{"type":"replaces","other":{"reference":"Patient/7/_history/1"}},
                {"type":"seealso","other":{"reference":"Patient/8"}},{"type":"replaced-by","other":{"reference":"https://r.ee/fhir/Patient/9"}},
-               {"type":"replaces","other":{"reference":"Patient/"}}]}"#,
+               {"type":"replaces","other":{"reference":"Patient/"}},{"type":"replaces","other":{"reference":"https://r.ee/other/Patient/10"}},
+               {"type":"replaces","other":{"reference":"https://s.ee/fhir/Patient/11"}},{"type":"replaces","other":{"reference":"#Patient/12"}},
+               {"type":"replaces","other":{"reference":"https://r.ee/fhir?x=/Patient/13"}},{"type":"replaces","other":{"reference":"urn:oid:Patient/14"}},
+               {"type":"replaces","other":{"reference":"Patient/15/name"}}]}"##,
         );
         let patient = patient.unwrap();
         assert_eq!((patient.id.as_str(), patient.version.as_str(), patient.is_deceased), ("200", "3", true));

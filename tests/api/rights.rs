@@ -697,6 +697,43 @@ async fn a_table_of_ones_own_holds_for_what_is_sent_and_for_what_a_change_answer
     turned.await.refused(403, &["HCERT-179"]);
 }
 
+/// What was seen: a permission without rows that shows certificates as employers see them showed the whole one to a read by id.
+#[tokio::test]
+async fn a_view_of_all_certificates_is_that_view_for_every_way_to_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("permissions.json");
+    let permission = |name: &str, rows: Value, view: &str| json!({"name": name, "given-to": [name], "may": ["read", "search"], "rows": rows, "view": view});
+    let permissions = [
+        permission("short", json!({}), "employer"),
+        permission("mixed", json!({}), "employer"),
+        permission("mixed", json!({"status": ["preliminary"]}), "full"),
+    ];
+    let groups = json!({"short": ["short", "both"], "mixed": ["mixed"], "whole": ["both"]});
+    let whole = json!({"name": "whole", "given-to": ["whole"], "may": ["read", "search"]});
+    let consent = json!({"doctor": [], "representative": []});
+    let permissions = [&permissions[..], &[whole]].concat();
+    let text = json!({"groups": groups, "consent": consent, "permissions": permissions}).to_string();
+    std::fs::write(&table, text).unwrap();
+    let server = Server::with(START, |config| config.access.permissions = Some(table)).await;
+    let (done, draft) = (Body::example("occupational-final"), Body::example("occupational-draft"));
+    let (done, draft) = (server.create(done).await, server.create(draft).await);
+    for (role, certificate, is_whole) in [
+        ("short", &done, false),
+        ("short", &draft, false),
+        ("mixed", &done, false),
+        ("mixed", &draft, true),
+        ("both", &done, true),
+        ("both", &draft, true),
+    ] {
+        let token = server.token(role, json!({})).await;
+        let id = certificate.rsplit('/').next().unwrap();
+        for path in [certificate.clone(), format!("{certificate}/_history/1"), format!("Composition?_id={id}")] {
+            let told = read(&server, &path, &token).await.expect(200);
+            assert_eq!(!told.text().contains("occupational-employer"), is_whole, "{role} {path}: {told}");
+        }
+    }
+}
+
 /// What was seen: a caller who may only validate got a verdict on certificates outside the rows of that permission.
 #[tokio::test]
 async fn rows_of_a_permission_to_validate_hold_for_what_is_sent() {

@@ -137,6 +137,14 @@ impl Rights {
                 .any(|grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative)
     }
 
+    /// How every certificate is shown that is not closed to doctors, where no permission shows any of them otherwise; nothing where rows
+    /// decide.
+    pub fn view_of_all(&self, what: PermittedAction) -> Option<CertificateView> {
+        let most = self.granting(what).map(|grant| grant.view).max()?;
+        let of_all = |grant: &Grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative;
+        self.granting(what).any(|grant| of_all(grant) && grant.view == most).then_some(most)
+    }
+
     /// Whether a permission shows certificates only as their employers are shown them.
     pub fn shortens(&self, what: PermittedAction) -> bool {
         self.granting(what).any(|grant| grant.view != CertificateView::Full)

@@ -6,6 +6,7 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 use super::chain;
 use super::links::BaseRewrite;
 use crate::registry::{LookupFailure, NoAnswer, RegistryFinding, RegistryRequest};
+use certificate::search::value::{split, unescape};
 use fhir::date_time::parse_http_date;
 use fhir::json::{self, Json};
 use fhir::limits::ID_CHARACTERS_MAX;
@@ -71,7 +72,10 @@ impl RegistryResponse {
         let patients = match request {
             RegistryRequest::Read(id) => patient(&resource, id, None),
             RegistryRequest::Vread(id, version) => patient(&resource, id, Some(version)),
-            RegistryRequest::Search(_) => bundle(&resource, "searchset"),
+            RegistryRequest::Search(parameters) => bundle(&resource, "searchset").and_then(|patients| {
+                let is_asked_for = matches(&resource).all(|patient| is_asked_for(patient, parameters));
+                is_asked_for.then_some(patients).ok_or("it has a Patient that was not asked for")
+            }),
             RegistryRequest::History(..) => bundle(&resource, "history"),
         }
         .map_err(unreadable)?;
@@ -147,6 +151,47 @@ fn bundle(resource: &Json, kind: &str) -> Result<usize, &'static str> {
         }
     }
     Ok(patients)
+}
+
+/// The Patients that a search found, without what was included.
+fn matches<'r>(bundle: &'r Json<'r>) -> impl Iterator<Item = &'r Json<'r>> {
+    let is_match = |entry: &&Json| {
+        let mode = entry.get("search").and_then(|search| search.text("mode"));
+        mode.is_none_or(|mode| mode == "match")
+    };
+    let resources = bundle.items("entry").iter().filter(is_match).filter_map(|entry| entry.get("resource"));
+    resources.filter(|resource| resource.text("resourceType") == Some("Patient"))
+}
+
+/// Whether a Patient has the id and the identifier of a search. An answer that was meant for somebody else's question, as a proxy that
+/// confuses its connections gives, is told by it. Letter case and signs between letters and digits do not count; a registry's own id need
+/// not stand among the identifiers.
+fn is_asked_for(patient: &Json, parameters: &[(String, String)]) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let id = plain(patient.text("id").unwrap_or_default());
+    let has = |system: Option<&str>, value: &str| {
+        patient.items("identifier").iter().any(|known| {
+            let is_of = |system: &str| known.text("system").is_none_or(|known| known == system);
+            known.text("value").is_some_and(|known| plain(known) == value) && system.is_none_or(is_of)
+        })
+    };
+    let is_identifier = |token: &str| {
+        let parts: Vec<_> = split(token, b'|').map(unescape).collect();
+        let (system, value) = match &parts[..] {
+            [value] => (None, plain(value)),
+            [system, value] => (Some(&**system), plain(value)),
+            _ => return true,
+        };
+        // Of a system alone any value is one.
+        value.is_empty() || value == id || has(system, &value)
+    };
+    parameters.iter().all(|(name, value)| match name.as_str() {
+        "_id" => split(value, b',').any(|value| plain(&unescape(value)) == id),
+        "identifier" => split(value, b',').any(is_identifier),
+        _ => true,
+    })
 }
 
 /// `3` of `W/"3"`.
@@ -262,6 +307,40 @@ mod tests {
             r#","entry":[]"#,
         ] {
             assert!(is_unreadable(judge(&search(), 200, &bundle("searchset", rest))), "{rest}");
+        }
+    }
+
+    /// What was seen: a proxy that answered one question twice on a kept connection, so that somebody else was shown the second answer.
+    #[test]
+    fn a_search_by_id_or_identifier_finds_nobody_else() {
+        let patient =
+            r#"{"resourceType":"Patient","id":"200","identifier":[{"system":"urn:s","value":"AB-1"},{"value":"x,y"}]}"#;
+        let mode = |mode: &str| {
+            format!(
+                r#"{{"resourceType":"Bundle","type":"searchset","entry":[{{"resource":{patient},"search":{{"mode":"{mode}"}}}}]}}"#
+            )
+        };
+        for (name, value, is_found) in [
+            ("_id", "200", true),
+            ("_id", "201,200", true),
+            ("_id", "201", false),
+            ("identifier", "AB-1", true),
+            ("identifier", "urn:s|ab1", true),
+            ("identifier", "urn:s|", true),
+            ("identifier", "urn:s|C,urn:s|AB-1", true),
+            ("identifier", "|x\\,y", true),
+            ("identifier", "urn:own|200", true),
+            ("identifier", "urn:s|AB", false),
+            ("identifier", "urn:t|AB-1", false),
+            ("identifier", "urn:t|x\\,y", true),
+            ("identifier", "|AB-1", false),
+            ("identifier", "x", false),
+            ("identifier:of-type", "a|b|c", true),
+            ("name", "Mari", true),
+        ] {
+            let asked = RegistryRequest::Search(vec![(name.to_owned(), value.to_owned())]);
+            assert_eq!(judge(&asked, 200, &mode("match")).is_ok(), is_found, "{name}={value}");
+            assert!(judge(&asked, 200, &mode("include")).is_ok(), "{name}={value}");
         }
     }
 

@@ -118,7 +118,9 @@ impl TokenExchange {
             endpoint: uri,
             audience: audience?,
             authorization,
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            // A connection for each question, of which there is one in a token's life. On a kept one, an answer that comes too late, or
+            // twice, would give a caller the token of another.
+            client: Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector),
             exchanged: Cache::new(EXCHANGED_TOKENS_MAX),
             acceptance: Acceptance::default(),
         })

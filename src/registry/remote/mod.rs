@@ -113,6 +113,11 @@ impl RemoteRegistry {
         })
     }
 
+    /// The base address of the registry, without a slash at the end.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Asks on behalf of a caller. Takes `deadline` at most.
     ///
     /// Patients that the service looks up for itself are remembered: they may be as old as `cache`, also when they have moved on to another

@@ -45,7 +45,7 @@ async fn an_answer_that_no_registry_should_give_has_a_clear_outcome() {
         ("somebody of another type",     bundle(&PATIENT.replace("Patient", "Practitioner")), 503, "HCERT-165"),
         ("another protocol",             "220 mail.example.ee ESMTP\r\n".to_owned(),         503, "HCERT-165"),
         ("silence",                      String::new(),                                      503, "HCERT-164"),
-        ("somebody else",                bundle(&PATIENT.replace("200", "201")),             400, "HCERT-008"),
+        ("somebody else",                bundle(&PATIENT.replace("200", "201")),             503, "HCERT-165"),
         ("a Patient without version",    bundle(r#"{"resourceType":"Patient","id":"200"}"#), 503, "HCERT-165"),
         ("an id that is a number",       bundle(&PATIENT.replace("\"200\"", "200")),         503, "HCERT-165"),
     ];

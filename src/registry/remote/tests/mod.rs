@@ -16,7 +16,7 @@ use crate::registry::{
 };
 use server::Server;
 
-const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"active":true}"#;
+const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"value":"1"},{"value":"2"}],"active":true}"#;
 const OUTCOME: &str = r#"{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid","details":{"coding":[{"system":"https://mpi.tehik.ee","code":"MPI-029"}],"text":"No"}}]}"#;
 
 fn bundle() -> String {

@@ -139,6 +139,8 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     assert_eq!(registry.requests(), seen, "the registry is not asked without it");
     assert!(remote.ask(&read(), &asking("theirs")).await.is_ok());
     assert_eq!(registry.last().header("authorization"), Some("Bearer mine"));
+    // What comes late on a connection that is kept would be taken for another caller's token.
+    assert_eq!(issuer.connections(), issuer.requests());
 }
 
 /// A careless registry, or a gateway that debugs, says what it got.
