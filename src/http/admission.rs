@@ -93,10 +93,22 @@ impl Admission {
         Ok((self.begin_of(counted.client)?, of_sender))
     }
 
+    /// Lets the request of a person begin, once the token has said whose it is. Whoever calls from many addresses would else hold every
+    /// connection.
+    ///
+    /// # Errors
+    /// 429
+    pub(super) fn begin_of_person(&self, code: &str) -> Result<ClientRequest<'_>, Issue> {
+        self.begin_of(ClientKey::person(code))
+    }
+
     fn begin_of(&self, key: ClientKey) -> Result<ClientRequest<'_>, Issue> {
         self.clients.begin(key).map_err(|throttled| {
             count(&self.load.requests_throttled);
             let problem = match throttled {
+                Throttled::AtOnce(max) if matches!(key, ClientKey::Person(_)) => {
+                    format!("the limit of concurrent requests of one person is {max}")
+                }
                 Throttled::AtOnce(max) => format!("the limit of concurrent requests is {max}"),
                 Throttled::PerSecond(max) => format!("the limit of requests per second is {max}"),
             };

@@ -1,5 +1,6 @@
 //! Bounds on each client: requests under way at once, requests a second, large bodies processed at once, memory for its bodies and for
-//! answers that it has not read. A client is an address, or what a trusted security server of X-Road names.
+//! answers that it has not read. A client is an address, or what a trusted security server of X-Road names;
+//! requests under way are counted of each person too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -82,9 +83,10 @@ impl ClientTable {
     }
 
     fn begin_at(&self, key: ClientKey, now: u64) -> Result<ClientRequest<'_>, Throttled> {
-        // The rate is that of each client: a sender has as many as it has clients.
+        // The rate is that of each client: a sender has as many as it has clients, and a person's client has counted already.
         let (max, has_rate) = match key {
             ClientKey::Sender(_) => (self.of_sender_max, false),
+            ClientKey::Person(_) => (self.under_way_max, false),
             _ => (self.under_way_max, self.per_second > 0),
         };
         let full = self.full();

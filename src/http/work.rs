@@ -27,6 +27,8 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 /// A request that may be worked on, until this is dropped.
 struct StartedRequest<'a> {
     _under_way: Option<(ClientRequest<'a>, Option<ClientRequest<'a>>)>,
+    /// Of the person, from whatever addresses, where the client is counted.
+    _of_person: Option<ClientRequest<'a>>,
     /// Nothing where only its path was asked for.
     context: Option<RequestContext>,
 }
@@ -86,9 +88,11 @@ impl<R: Interactions> HttpServer<R> {
         };
         let identified = caller::identify(&self.settings, &head.route, &head.parts.headers);
         known.identity = self.within(known.deadline, pin!(identified)).await?;
+        let person = known.identity.as_ref().filter(|_| head.counted.is_some());
+        let of_person = person.map(|identity| self.admission.begin_of_person(&identity.person)).transpose()?;
         let Some(interaction) = interaction else {
             return match head.route {
-                Route::Options => Ok(StartedRequest { _under_way: under_way, context: None }),
+                Route::Options => Ok(StartedRequest { _under_way: under_way, _of_person: of_person, context: None }),
                 Route::WrongMethod => Err(self.wrong_method(head)),
                 _ => Err(Hcert::PathUnknown.into()),
             };
@@ -99,7 +103,7 @@ impl<R: Interactions> HttpServer<R> {
         request::check_body(&head.parts, content, has_body, self.bytes_max(content))?;
         pretty?;
         let context = self.context(head, interaction, parameters, known)?;
-        Ok(StartedRequest { _under_way: under_way, context: Some(context) })
+        Ok(StartedRequest { _under_way: under_way, _of_person: of_person, context: Some(context) })
     }
 
     /// Notes whom the parameters of a request name, where a trail is kept. `bytes` are those of the query, or of the form.

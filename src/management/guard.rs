@@ -78,8 +78,10 @@ impl CallerGuard {
         }
         match &self.token {
             Some(token) if !["/live", "/ready"].contains(&request.uri.path()) => {
-                let given = request.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-                let given = given.and_then(|value| value.split_once(' '));
+                let mut all = request.headers.get_all(AUTHORIZATION).iter();
+                // Of two, whoever stands in front may have judged the other one.
+                let only = all.next().filter(|_| all.next().is_none());
+                let given = only.and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
                 let is_right = given.is_some_and(|(kind, given)| {
                     kind.eq_ignore_ascii_case("bearer") && token.is(given.trim().as_bytes())
                 });
@@ -210,6 +212,8 @@ mod tests {
         ] {
             assert_eq!(with(path, value), expected, "{path} {value}");
         }
+        let right = ("authorization", "Bearer 0123456789abcdef");
+        assert_eq!(told(&guard, "/health", &[right, ("authorization", "Bearer x")]), Err(CallerRefusal::Token));
         let token = guard.token.as_ref().unwrap();
         std::fs::write(&path, "fedcba9876543210").unwrap();
         token.look();

@@ -290,6 +290,47 @@ async fn large_bodies_that_wait_leave_memory_to_small_ones_and_to_large_ones_of_
     waiting.abort_all();
 }
 
+/// What was seen: one doctor, from 17 addresses, held every connection with bodies that did not end, and nobody else was served.
+#[tokio::test]
+async fn one_person_is_one_client_from_however_many_addresses() {
+    let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
+        config.server.requests_per_address_max = 3;
+    });
+    let server = server.await;
+    let (taken, mut waiting) = (Arc::new(AtomicUsize::new(0)), JoinSet::new());
+    let [crowd, other] =
+        [server.token("doctor", json!({})).await, server.token_of("38001085718", "doctor", json!({})).await];
+    let post = |token: &str| {
+        let request = Request::post("/fhir/Composition").header("content-type", "application/fhir+json");
+        request.header("content-length", 100).header("authorization", token)
+    };
+    for host in 1..=3 {
+        let http = server.http();
+        let request = post(&crowd).body(WithoutEnd(Some(Bytes::from_static(b" ")), Arc::clone(&taken)));
+        let request = request.expect("a request");
+        waiting.spawn(async move { http.answer(request, Some(IpAddr::from([192, 0, 2, host]))).await });
+    }
+    let all_taken = async {
+        while taken.load(Ordering::Relaxed) < 3 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, all_taken).await.expect("every body is read");
+    for (token, host, expected) in [(&crowd, 4, 429), (&other, 4, 200), (&crowd, 1, 429), (&other, 1, 200)] {
+        let request = Request::get("/fhir/Composition").header("authorization", token);
+        let request = request.body(Full::new(Bytes::new())).expect("a request");
+        let response = server.http().answer(request, Some(IpAddr::from([192, 0, 2, host]))).await;
+        assert_eq!(response.status().as_u16(), expected, "192.0.2.{host}");
+        if expected == 429 {
+            let text = response.into_body().collect().await.expect("a body in memory").to_bytes();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert!(text.contains("concurrent requests of one person is 3"), "{text}");
+        }
+    }
+    waiting.abort_all();
+}
+
 /// What is done with a large stored certificate grows with it as well: it is read through for its parts, its rules and its new state.
 #[tokio::test]
 async fn a_large_certificate_lives_as_others_do() {

@@ -9,7 +9,7 @@ pub(super) fn way(code: Hcert) -> &'static str {
         Hcert::TokenMissing              => "`hcert serve` and a request without `Authorization`",
         Hcert::TokenRefused              => "`Authorization: Bearer x`",
         Hcert::Stranger                  => "a request with `Host: example.org` in developer mode",
-        Hcert::TooManyRequests           => "more requests at once than `server.requests_per_address_max`, from another machine",
+        Hcert::TooManyRequests           => "more requests at once than `server.requests_per_address_max`, from one address of another machine or with tokens of one person",
         Hcert::TransferCodingUnknown     => "`POST /Composition` with `Transfer-Encoding: gzip, chunked`",
         Hcert::NotPermitted              => "a token of a receptionist and `GET /Composition`",
         Hcert::OutsideRights             => "a token of a patient and `GET /Composition?status=preliminary`",

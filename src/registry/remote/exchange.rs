@@ -145,6 +145,9 @@ impl TokenExchange {
         let asked = timeout_at(deadline, self.ask(token.trim())).await;
         let answer =
             asked.map_err(|_| NoAnswer::Timeout("the issuer exchanged no token within the time".to_owned()))??;
+        if answer.access_token == token.trim() {
+            return Err(unusable("the issuer gave the caller's own token back, which is not for the registry alone"));
+        }
         let header = credential::header(&answer.access_token)
             .map_err(|_| unusable("what the issuer gave for the caller's token is none"))?;
         let life = Duration::from_secs(answer.expires_in).saturating_sub(SPARE);

@@ -172,6 +172,7 @@ const ENDINGS: &[(&str, &str)] = &[
 /// Words around one number, which is a `#` here.
 const WITH_NUMBERS: &[(&str, &str)] = &[
     ("the limit of concurrent requests is #", "samaaegsete päringute piirarv on #"),
+    ("the limit of concurrent requests of one person is #", "ühe isiku samaaegsete päringute piirarv on #"),
     ("the limit of requests per second is #", "päringute piirarv sekundis on #"),
     ("the limit of concurrent connections is #", "samaaegsete ühenduste piirarv on #"),
     ("the limit of unread answers is # bytes", "lugemata vastuste piirmaht on # baiti"),

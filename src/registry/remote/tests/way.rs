@@ -87,6 +87,7 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
             200,
             r#"{"access_token":"mine","token_type":"Bearer","issued_token_type":"urn:ietf:params:oauth:token-type:refresh_token"}"#,
         )),
+        11 => Play::Send(json(200, r#"{"access_token":"theirs","token_type":"Bearer"}"#)),
         _ => Play::Send(json(
             200,
             r#"{"access_token":"mine","token_type":"bearer","issued_token_type":"urn:ietf:params:oauth:token-type:jwt"}"#,
@@ -133,7 +134,7 @@ async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() 
     assert!(matches!(told(4).await, (NoAnswer::Credential(_), state, _) if state == refused), "the operator's");
     assert!(matches!(told(5).await, (NoAnswer::Unreadable(_), state, _) if state == accepted), "a caller's again");
     assert!(matches!(told(6).await, (NoAnswer::Credential(_), state, _) if state == refused), "a setting is wrong");
-    for number in 7..=10 {
+    for number in 7..=11 {
         assert!(matches!(told(number).await, (NoAnswer::Unreadable(_), state, _) if state == accepted), "{number}");
     }
     assert_eq!(registry.requests(), seen, "the registry is not asked without it");
