@@ -73,10 +73,14 @@ impl RegistryResponse {
             RegistryRequest::Read(id) => patient(&resource, id, None),
             RegistryRequest::Vread(id, version) => patient(&resource, id, Some(version)),
             RegistryRequest::Search(parameters) => bundle(&resource, "searchset").and_then(|patients| {
-                let is_asked_for = matches(&resource).all(|patient| is_asked_for(patient, parameters));
+                let is_asked_for = found(&resource).all(|patient| is_asked_for(patient, parameters));
                 is_asked_for.then_some(patients).ok_or("it has a Patient that was not asked for")
             }),
-            RegistryRequest::History(..) => bundle(&resource, "history"),
+            RegistryRequest::History(id, _) => bundle(&resource, "history").and_then(|patients| {
+                let is_asked_for = found(&resource).all(|patient| patient.text("id") == Some(id))
+                    && resource.items("entry").iter().all(|entry| is_of_history(entry, id));
+                is_asked_for.then_some(patients).ok_or("it has a Patient that was not asked for")
+            }),
         }
         .map_err(unreadable)?;
         if let Some(links) = links {
@@ -153,8 +157,23 @@ fn bundle(resource: &Json, kind: &str) -> Result<usize, &'static str> {
     Ok(patients)
 }
 
-/// The Patients that a search found, without what was included.
-fn matches<'r>(bundle: &'r Json<'r>) -> impl Iterator<Item = &'r Json<'r>> {
+/// Whether an entry of a history is of this Patient. A deletion has no resource, and its request alone says of whom it was.
+fn is_of_history(entry: &Json, id: &str) -> bool {
+    let url = entry.get("request").and_then(|request| request.text("url"));
+    let named = url.and_then(|url| url.rsplit_once("Patient/")).map(|(_, behind)| behind);
+    named.is_none_or(|named| named.split(['/', '?']).next() == Some(id))
+}
+
+/// Whether an answer to another question is told from the right one: by the id or the identifier that was asked for.
+pub(super) fn is_told_apart(request: &RegistryRequest) -> bool {
+    match request {
+        RegistryRequest::Read(_) | RegistryRequest::Vread(..) | RegistryRequest::History(..) => true,
+        RegistryRequest::Search(parameters) => parameters.iter().any(|(name, _)| name == "_id" || name == "identifier"),
+    }
+}
+
+/// The Patients of a Bundle, without those that a search included.
+fn found<'r>(bundle: &'r Json<'r>) -> impl Iterator<Item = &'r Json<'r>> {
     let is_match = |entry: &&Json| {
         let mode = entry.get("search").and_then(|search| search.text("mode"));
         mode.is_none_or(|mode| mode == "match")
@@ -164,7 +183,7 @@ fn matches<'r>(bundle: &'r Json<'r>) -> impl Iterator<Item = &'r Json<'r>> {
 }
 
 /// Whether a Patient has the id and the identifier of a search. An answer that was meant for somebody else's question, as a proxy that
-/// confuses its connections gives, is told by it. Letter case and signs between letters and digits do not count; a registry's own id need
+/// confuses its connections gives, differs in it. Letter case and signs between letters and digits do not count; a registry's own id need
 /// not stand among the identifiers.
 fn is_asked_for(patient: &Json, parameters: &[(String, String)]) -> bool {
     let plain = |text: &str| -> String {
@@ -289,12 +308,17 @@ mod tests {
         let bundle = |kind: &str, rest: &str| format!(r#"{{"resourceType":"Bundle","type":"{kind}"{rest}}}"#);
         let patients = |request: &RegistryRequest, body: &str| judge(request, 200, body).map(|found| found.patients);
         let history = RegistryRequest::History("200".to_owned(), Vec::new());
+        let of_another = RegistryRequest::History("201".to_owned(), Vec::new());
         let entries = format!(
             r#","total":7,"entry":[{{"resource":{PATIENT}}},{{"resource":{REFUSAL}}},{{"request":{{"method":"DELETE"}}}}]"#
         );
         assert_eq!(patients(&search(), &bundle("searchset", "")), Ok(0));
         assert_eq!(patients(&search(), &bundle("searchset", &entries)), Ok(1));
         assert_eq!(patients(&history, &bundle("history", &entries)), Ok(1));
+        assert!(is_unreadable(judge(&of_another, 200, &bundle("history", &entries))));
+        let deleted = |id: &str| format!(r#","entry":[{{"request":{{"method":"DELETE","url":"Patient/{id}"}}}}]"#);
+        assert_eq!(patients(&history, &bundle("history", &deleted("200"))), Ok(0));
+        assert!(is_unreadable(judge(&history, 200, &bundle("history", &deleted("201")))));
         assert!(is_unreadable(judge(&search(), 200, &bundle("history", ""))));
         assert!(is_unreadable(judge(&history, 200, &bundle("searchset", ""))));
         assert!(is_unreadable(judge(&search(), 200, PATIENT)));

@@ -36,6 +36,8 @@ const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct RegistryClient {
     pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    /// Keeps no connection.
+    once: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     proven: ProvenConnections,
     large: Arc<Semaphore>,
 }
@@ -65,33 +67,39 @@ impl RegistryClient {
         tcp.set_keepalive(Some(Duration::from_secs(REGISTRY_IDLE_S)));
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
-        let pool = Pool::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(REGISTRY_IDLE_S))
-            .pool_max_idle_per_host(connections)
-            .http1_max_buf_size(REGISTRY_HEAD_BYTES_MAX)
-            .build(connector);
+        let keeping = |connections: usize| {
+            Pool::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(Duration::from_secs(REGISTRY_IDLE_S))
+                .pool_max_idle_per_host(connections)
+                .http1_max_buf_size(REGISTRY_HEAD_BYTES_MAX)
+                .build(connector.clone())
+        };
+        let (pool, once) = (keeping(connections), keeping(0));
         let large = Arc::new(Semaphore::new(REGISTRY_LARGE_ANSWERS));
-        RegistryClient { pool, proven: ProvenConnections::new(connections), large }
+        RegistryClient { pool, once, proven: ProvenConnections::new(connections), large }
     }
 
-    /// Sends a GET and reads the answer as far as it is JSON.
+    /// Sends a GET and reads the answer as far as it is JSON. `is_told_apart`: an answer to another question is told from the right one, so
+    /// that a kept connection may be used; what comes late on one, or twice, would else be taken for the answer.
     ///
     /// A kept connection that the other side gave up just then is no failure: the request goes once more, over another one.
     pub(super) async fn get(
         &self,
         uri: &Uri,
         headers: &HeaderMap,
+        is_told_apart: bool,
         until: Instant,
     ) -> Result<ReceivedResponse, TransportFailure> {
+        let pool = if is_told_apart { &self.pool } else { &self.once };
         let mut is_second = false;
         let response = loop {
             let mut request = Request::new(Empty::new());
             request.uri_mut().clone_from(uri);
             request.headers_mut().clone_from(headers);
             let connection = capture_connection(&mut request);
-            match timeout_at(until, self.pool.request(request)).await {
+            match timeout_at(until, pool.request(request)).await {
                 Ok(Ok(response)) => break response,
                 Ok(Err(error)) if !is_second && self.proven.forgives(&error) => is_second = true,
                 Ok(Err(error)) => return Err(lost(&error)),
@@ -99,7 +107,9 @@ impl RegistryClient {
                 Err(_) => return Err(late("no answer", false)),
             }
         };
-        self.proven.add(response.extensions());
+        if is_told_apart {
+            self.proven.add(response.extensions());
+        }
         self.read(response, until).await
     }
 

@@ -228,25 +228,26 @@ impl RemoteRegistry {
         let Some(permit) = self.breaker.permit((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
-        let (outcome, has_answered, again) = match self.client.get(uri, &headers, until).await {
-            Ok(received) => {
-                let status = received.answer.status;
-                let wanted = wanted(&received.answer.headers);
-                let outcome = self.own_credential(caller, status, self.judge(request, caller, received).await);
-                let outcome = match &sent {
-                    Some(sent) if repeats_credential(&outcome, sent) => {
-                        Err(unreadable("it repeats the credential that it was asked with"))
-                    }
-                    _ => outcome,
-                };
-                let has_answered = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
-                (outcome, has_answered, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
-            }
-            Err(TransportFailure { why, is_passing }) => {
-                let has_answered = matches!(why, NoAnswer::Unreadable(_));
-                (Err(LookupFailure::NoAnswer(why)), has_answered, is_passing.then_some(Duration::ZERO))
-            }
-        };
+        let (outcome, has_answered, again) =
+            match self.client.get(uri, &headers, answer::is_told_apart(request), until).await {
+                Ok(received) => {
+                    let status = received.answer.status;
+                    let wanted = wanted(&received.answer.headers);
+                    let outcome = self.own_credential(caller, status, self.judge(request, caller, received).await);
+                    let outcome = match &sent {
+                        Some(sent) if repeats_credential(&outcome, sent) => {
+                            Err(unreadable("it repeats the credential that it was asked with"))
+                        }
+                        _ => outcome,
+                    };
+                    let has_answered = status < 500 || !matches!(outcome, Err(LookupFailure::NoAnswer(_)));
+                    (outcome, has_answered, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
+                }
+                Err(TransportFailure { why, is_passing }) => {
+                    let has_answered = matches!(why, NoAnswer::Unreadable(_));
+                    (Err(LookupFailure::NoAnswer(why)), has_answered, is_passing.then_some(Duration::ZERO))
+                }
+            };
         // A staged fault says nothing of the registry.
         if caller.fault.is_some() {
             return (outcome, again);
@@ -278,7 +279,7 @@ impl RemoteRegistry {
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
         let Ok(uri) = format!("{}/metadata", self.address).parse() else { return CallResult::Failed };
-        match self.client.get(&uri, &request::own_headers(), until).await {
+        match self.client.get(&uri, &request::own_headers(), true, until).await {
             Ok(received) if !matches!(received.answer.status, 500 | 502..=504) => CallResult::Answered,
             Err(TransportFailure { why: NoAnswer::Unreadable(_), .. }) => CallResult::Answered,
             _ if until - start < self.timeout / 2 => CallResult::Failed,

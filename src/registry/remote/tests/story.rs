@@ -91,6 +91,19 @@ async fn questions_one_after_the_other_share_a_connection() {
     assert_eq!((server.requests(), server.connections()), (10, 1));
 }
 
+/// What was seen: a second answer, some milliseconds late, was shown to the next caller who searched by a day of birth.
+#[tokio::test]
+async fn a_question_whose_answer_says_not_whose_it_is_has_a_connection_of_its_own() {
+    let server = Server::start(|_| Play::Send(json(200, &bundle()))).await;
+    let remote = remote(&server, |_| ());
+    let born = RegistryRequest::Search(vec![("birthdate".to_owned(), "1990-01-01".to_owned())]);
+    for _ in 0..3 {
+        assert!(remote.ask(&search("1"), &caller(LookupPurpose::Callers)).await.is_ok());
+        assert!(remote.ask(&born, &caller(LookupPurpose::Callers)).await.is_ok());
+    }
+    assert_eq!((server.requests(), server.connections()), (6, 4));
+}
+
 #[tokio::test]
 async fn a_kept_connection_that_closes_under_a_request_is_no_try() {
     // The second request on the first connection is read and not answered.
