@@ -11,5 +11,5 @@ use hcert::cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    cli::leave(threads::on_known_stack(|| cli::main(&texts::DOCUMENTS)))
+    cli::leave(threads::on_known_stack(|| cli::main(&texts::DOCUMENTS, option_env!("HCERT_COMMIT"))))
 }

@@ -16,6 +16,8 @@ mod cut;
 mod damaged;
 #[path = "cli/damaged_store.rs"]
 mod damaged_store;
+#[path = "cli/demo.rs"]
+mod demo;
 #[path = "cli/documents.rs"]
 mod documents;
 #[path = "cli/effective.rs"]
@@ -421,7 +423,9 @@ fn help_tells_a_stranger_what_each_command_does() {
         }
     }
     let version = place.run(&["--version"]);
-    assert_eq!(version.expect(0).text(), concat!("hcert ", env!("CARGO_PKG_VERSION"), "\n"));
+    let first = concat!("hcert ", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(version.expect(0).text().starts_with(first) && version.text().contains("\nformats  store 3, "));
+    assert_eq!(place.run(&["-V"]).expect(0).text(), first);
 }
 
 #[test]

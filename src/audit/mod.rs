@@ -50,6 +50,6 @@ pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{EventPage, EventSearch};
 pub use source::{EventBatch, EventSource, FollowPosition};
 pub use timeline::SET_BACK;
-pub use trail::{TrailFile, TrailFiles};
+pub use trail::{TRAIL_FORMAT, TrailFile, TrailFiles};
 pub use verify::{StoreBeside, TrailVerifyReport, verify, verify_with};
 pub use writer::{AuditClock, RetentionLimit, TrailOptions, TrailState, TrailWriteError};

@@ -216,7 +216,7 @@ impl TrailFile {
         if let Some(format) = later_format(&start) {
             // It is no damage, and must not be treated as such.
             let told = format!(
-                "the audit trail was written by a later release: {name} has format {format}, this release reads format {FORMAT}"
+                "the audit trail was written by a later release: {name} has format {format}, this release reads format {TRAIL_FORMAT}"
             );
             return Err(io::Error::new(ErrorKind::InvalidData, told));
         }
@@ -266,15 +266,15 @@ impl TrailFile {
 }
 
 /// Number of the format of plain and sealed files: the last of their first eight bytes.
-const FORMAT: u8 = 1;
+pub const TRAIL_FORMAT: u8 = 1;
 
 /// The format of a later release, where a file begins as one of a trail, plain or sealed, with a higher number than ours.
 fn later_format(start: &[u8]) -> Option<u8> {
     let kind = start.strip_prefix(b"hcertAT").or_else(|| start.strip_prefix(b"hcertAZ"))?;
-    let format = kind.first()?.checked_sub(b'0').filter(|format| (FORMAT + 1..10).contains(format))?;
+    let format = kind.first()?.checked_sub(b'0').filter(|format| (TRAIL_FORMAT + 1..10).contains(format))?;
     // A header of ours in which this byte alone was changed is a damaged one.
     let mut ours = start.to_vec();
-    ours[7] = b'0' + FORMAT;
+    ours[7] = b'0' + TRAIL_FORMAT;
     let is_ours = Header::read(&ours).is_some() || Seal::read(&ours).is_some();
     (!is_ours).then_some(format)
 }

@@ -12,7 +12,7 @@ use engine::limits::COPY_NEXT_ID_MAX;
 use engine::{FolderNames, FolderPurpose, PieceForm, StoreChain, StoredTime};
 
 /// Number of the form of archives. One with a higher number is refused.
-const FORMAT: u32 = 5;
+pub const ARCHIVE_FORMAT: u32 = 5;
 
 /// From this form on, archives hold the store's time.
 const FORMAT_WITH_TIME: u32 = 2;
@@ -85,7 +85,7 @@ pub struct Base {
 impl ArchiveManifest {
     /// The form and release that this program writes.
     pub fn written() -> (u32, String) {
-        (FORMAT, env!("CARGO_PKG_VERSION").to_owned())
+        (ARCHIVE_FORMAT, env!("CARGO_PKG_VERSION").to_owned())
     }
 
     /// Reads the first member.
@@ -99,10 +99,10 @@ impl ArchiveManifest {
             release: String,
         }
         let form: ArchiveForm = serde_json::from_slice(bytes).map_err(|_| "it is no archive of hcert")?;
-        if form.format > FORMAT {
+        if form.format > ARCHIVE_FORMAT {
             let ArchiveForm { format, release } = form;
             return Err(format!(
-                "it was written by release {release} in form {format}, and this release knows forms up to {FORMAT}"
+                "it was written by release {release} in form {format}, and this release knows forms up to {ARCHIVE_FORMAT}"
             ));
         }
         let mut about: ArchiveManifest =

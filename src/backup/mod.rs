@@ -26,7 +26,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use archive_manifest::{ArchiveManifest, Base};
+pub use archive_manifest::{ARCHIVE_FORMAT, ArchiveManifest, Base};
 pub use chain::{Archive, in_order, in_order_behind};
 pub use check::{CheckedArchives, check};
 pub use digest::Digest;

@@ -21,16 +21,16 @@ pub(super) struct ConfigArguments {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    Print(PrintArguments),
-    Check(CheckArguments),
-    Explain(ExplainArguments),
+    Print(ConfigPrintArguments),
+    Check(ConfigCheckArguments),
+    Explain(ConfigExplainArguments),
 }
 
 /// Print every setting as it holds, as a settings file that says where each value comes from
 ///
 /// Secrets are printed as "…".
 #[derive(Args, Debug)]
-struct PrintArguments {
+struct ConfigPrintArguments {
     /// Only what is not as by default
     #[arg(long)]
     changed: bool,
@@ -45,7 +45,7 @@ struct PrintArguments {
 ///
 /// All problems are told at once, with their lines. What can be used but is most likely not meant is a warning.
 #[derive(Args, Debug)]
-struct CheckArguments {
+struct ConfigCheckArguments {
     /// The command that they are for
     #[arg(long = "for", value_enum, value_name = "COMMAND", default_value = "serve")]
     command: ServingCommand,
@@ -53,15 +53,25 @@ struct CheckArguments {
     common: Common,
 }
 
+/// A command that serves.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ServingCommand {
+pub(super) enum ServingCommand {
     Serve,
     Dev,
 }
 
+impl ServingCommand {
+    pub(super) fn mode(self) -> AccessMode {
+        match self {
+            ServingCommand::Serve => AccessMode::Jwt,
+            ServingCommand::Dev => AccessMode::Developer,
+        }
+    }
+}
+
 /// Explain a setting: what it does, its value, where that comes from, and its default
 #[derive(Args, Debug)]
-struct ExplainArguments {
+struct ConfigExplainArguments {
     /// A setting, such as server.listen, or a section, such as server
     key: String,
     /// One JSON object per line
@@ -89,7 +99,7 @@ fn loaded(common: Common) -> Result<LoadedConfig, Failure> {
     Ok(loaded)
 }
 
-impl PrintArguments {
+impl ConfigPrintArguments {
     fn run(self) -> Result<(), Failure> {
         let loaded = loaded(self.common)?;
         let blocks = blocks();
@@ -122,12 +132,9 @@ impl PrintArguments {
     }
 }
 
-impl CheckArguments {
+impl ConfigCheckArguments {
     fn run(self) -> Result<(), Failure> {
-        let mode = match self.command {
-            ServingCommand::Serve => AccessMode::Jwt,
-            ServingCommand::Dev => AccessMode::Developer,
-        };
+        let mode = self.command.mode();
         let loaded = self.common.load_with(|config: &mut Config| config.access.mode = mode, serve::named_files)?;
         let exposed = exposure::all(&loaded.config);
         loaded.warnings.iter().chain(&exposed).for_each(|warning| note(format_args!("warning: {warning}")));
@@ -137,7 +144,7 @@ impl CheckArguments {
     }
 }
 
-impl ExplainArguments {
+impl ConfigExplainArguments {
     fn run(self) -> Result<(), Failure> {
         let blocks = blocks();
         let key = self.key.trim_matches(['[', ']']);

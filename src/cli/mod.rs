@@ -11,8 +11,10 @@ mod compact;
 mod completions;
 mod config;
 mod crash_message;
+mod demo;
 mod disk_space;
 mod docs;
+mod doctor;
 mod export;
 mod failure;
 mod generate;
@@ -52,6 +54,7 @@ use messages::{note, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
 use crate::documents::Documents;
+use crate::{audit as trail, backup as archives};
 
 /// Contract 9.4.
 const EXIT_CODES: &str = "Exit codes of every command: 0 done, 1 could not be done, 2 flags, settings or files they name are wrong, \
@@ -71,6 +74,7 @@ pub struct Cli {
 enum Command {
     Dev(serve::Dev),
     Serve(serve::Serve),
+    Demo(demo::DemoArguments),
     Generate(generate::Generate),
     Import(import::ImportArguments),
     Export(export::ExportArguments),
@@ -85,6 +89,7 @@ enum Command {
     Terminology(terminology::TerminologyArguments),
     Audit(audit::AuditArguments),
     Health(health::HealthArguments),
+    Doctor(doctor::DoctorArguments),
     Config(config::ConfigArguments),
     Permissions(permissions::PermissionsArguments),
     Log(log_level::LogCommand),
@@ -98,14 +103,17 @@ enum Command {
     BenchFloor(bench::BenchFloor),
 }
 
-/// Runs the command line of this process, with the documents that the program holds; the exit code. Whatever is closed, full or damaged,
+/// Runs the command line of this process, with the documents that the program holds, and the commit that it was made of where its maker told
+/// it; the exit code. Whatever is closed, full or damaged,
 /// no command ends with a panic or by a signal. Contract 9.4.
-pub fn main(documents: &Documents) -> u8 {
+pub fn main(documents: &Documents, commit: Option<&'static str>) -> u8 {
     internal_error::in_one_line();
     no_core_files();
     // SAFETY: it changes what one signal does: a file that may not grow is an error of the call that writes to it, as a full disk is.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    let mut line = with_exit_codes(Cli::command());
+    // The command line keeps texts that live as long as the process.
+    let long_version: &'static str = long_version(commit).leak();
+    let mut line = with_exit_codes(Cli::command()).long_version(long_version);
     let read = line.try_get_matches_from_mut(std::env::args_os());
     match read.and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))) {
         Ok(cli) => exit_code(|| cli.run(documents)),
@@ -116,6 +124,18 @@ pub fn main(documents: &Documents) -> u8 {
             2
         }
     }
+}
+
+/// What `--version` prints behind the name.
+fn long_version(commit: Option<&str>) -> String {
+    format!(
+        "{}\ncommit   {}\nformats  store {}, archive {}, audit trail {}",
+        env!("CARGO_PKG_VERSION"),
+        commit.unwrap_or("not told: made with cargo build, not with packaging/release"),
+        engine::FORMAT,
+        archives::ARCHIVE_FORMAT,
+        trail::TRAIL_FORMAT
+    )
 }
 
 /// Bytes of a core file from which on none is made: of 1, none fits into a file, and Linux starts none of the programs that cores are
@@ -171,6 +191,7 @@ impl Cli {
         match self.command {
             Command::Dev(dev) => dev.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Demo(demo) => demo.run(),
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
@@ -185,6 +206,7 @@ impl Cli {
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
             Command::Health(health) => health.run(),
+            Command::Doctor(doctor) => doctor.run(),
             Command::Config(config) => config.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::Log(log) => log.run(),

@@ -25,14 +25,14 @@ pub(super) struct PermissionsArguments {
 
 #[derive(Debug, Subcommand)]
 enum PermissionsCommand {
-    Print(PrintArguments),
-    Check(CheckArguments),
-    Explain(ExplainArguments),
+    Print(PermissionsPrintArguments),
+    Check(PermissionsCheckArguments),
+    Explain(PermissionsExplainArguments),
 }
 
 /// Print the table in force; a start for one of your own
 #[derive(Args, Debug)]
-struct PrintArguments {
+struct PermissionsPrintArguments {
     /// File with settings [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -40,7 +40,7 @@ struct PrintArguments {
 
 /// Check a table and list what each of its roles may do
 #[derive(Args, Debug)]
-struct CheckArguments {
+struct PermissionsCheckArguments {
     /// The file to check [default: the table in force]
     #[arg(value_name = "FILE")]
     table: Option<PathBuf>,
@@ -54,7 +54,7 @@ struct CheckArguments {
 
 /// Explain what one role may do: with which certificates, and how much of them it is shown
 #[derive(Args, Debug)]
-struct ExplainArguments {
+struct PermissionsExplainArguments {
     /// What the caller is, such as doctor, patient or gov-official
     #[arg(long)]
     role: String,
@@ -92,7 +92,7 @@ fn action(text: &str) -> Result<PermittedAction, String> {
     read.map_err(|error| plain(&error.to_string(), &OF_JSON))
 }
 
-impl CheckArguments {
+impl PermissionsCheckArguments {
     fn run(self) -> Result<(), Failure> {
         let config = settings(self.config)?;
         let table = match &self.table {
@@ -136,7 +136,7 @@ fn name(action: PermittedAction) -> String {
     }
 }
 
-impl ExplainArguments {
+impl PermissionsExplainArguments {
     fn run(self) -> Result<(), Failure> {
         let config = settings(self.config)?;
         let roles = table(&config)?.roles().map_err(Failure::Usage)?;

@@ -11,10 +11,11 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Common, Failure, crash_message, log, open, open_files};
+use super::{Common, Failure, crash_message, demo, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::{AuditAction, AuditEvent, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
+use crate::bench::parse_count;
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
 use crate::http::{self, HttpServer, HttpSettings};
@@ -51,6 +52,9 @@ pub(super) struct Serve {
 /// machines reach, the printed address holds a secret. Stops on SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
 pub(super) struct Dev {
+    /// Fill a folder that holds no certificates with made-up people and so many certificates first, such as 1000, 10k or 1M
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    demo: Option<u64>,
     #[command(flatten)]
     flags: Flags,
 }
@@ -58,14 +62,14 @@ pub(super) struct Dev {
 impl Serve {
     /// Runs until SIGTERM or SIGINT.
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Jwt)
+        self.flags.run(AccessMode::Jwt, None)
     }
 }
 
 impl Dev {
     /// Runs until SIGTERM or SIGINT.
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Developer)
+        self.flags.run(AccessMode::Developer, self.demo)
     }
 }
 
@@ -80,7 +84,7 @@ struct Flags {
 }
 
 impl Flags {
-    fn run(self, mode: AccessMode) -> Result<(), Failure> {
+    fn run(self, mode: AccessMode, demo: Option<u64>) -> Result<(), Failure> {
         let Flags { listen, common } = self;
         ignore_signals();
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
@@ -119,7 +123,7 @@ impl Flags {
         let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, output));
+        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo)));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -167,7 +171,7 @@ async fn serve(
     management: Arc<ManagementService>,
     guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    output: QueuedOutput,
+    (output, demo): (QueuedOutput, Option<u64>),
 ) -> Result<(), Failure> {
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
@@ -217,6 +221,13 @@ async fn serve(
     let tokens = Arc::new(tokens.for_roles_of(permissions));
     settings.tokens = Some(tokens.clone());
     service.registry().add_samples().await.map_err(Failure::Failed)?;
+    let demo = match demo {
+        Some(count) => {
+            let filled = demo::fill(&config, &engine, &trail, count).await.map_err(Failure::Failed)?;
+            format!("demo   {}\n{}", filled.summary(), demo::people())
+        }
+        None => String::new(),
+    };
     let folder = &config.storage.data;
     let recipients = backup::recipients(&config.backup.recipients).map_err(Failure::Failed)?;
     let socket = socket::SocketServer::start(
@@ -263,7 +274,7 @@ async fn serve(
         drop(keys_trail.append(&event));
     }));
     tell_start(&config, &engine, address, watched_at);
-    if let Err(error) = write_aside(io::stdout(), told) {
+    if let Err(error) = write_aside(io::stdout(), told + &demo) {
         event!(INTRODUCTION_UNREAD, %error);
     }
     let keeping = tokio::spawn(keep_trail_head(engine.clone(), trail.clone()));
@@ -365,7 +376,7 @@ fn watched(
 }
 
 /// The sum of the bounds on memory, and the limit of this process.
-fn memory(config: &Config) -> management::MemorySum {
+pub(super) fn memory(config: &Config) -> management::MemorySum {
     management::MemorySum { bytes_max: config.memory_bytes_max(), limit: management::MemoryLimit::of_process() }
 }
 

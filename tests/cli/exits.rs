@@ -30,6 +30,8 @@ const ROWS: &[Row] = &[
     //  command              arguments                                              writes  stores
     row("dev",                "--listen 127.0.0.1:0 --data NEW",                      false,  true),
     row("serve",              "--listen 127.0.0.1:0 --config serve.toml --data NEW",  false,  true),
+    row("demo",               "--count 100 --data NEW",                               true,   true),
+    row("doctor",             "--for dev --config doctor.toml",                       true,   false),
     row("generate",           "--count 1k",                                           true,   false),
     row("import",             "corpus.ndjson --data NEW",                             false,  true),
     row("export",             "--data data",                                          true,   false),
@@ -95,6 +97,7 @@ impl Prepared {
         fs::write(place.path("file"), "").unwrap();
         let issuer = "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = \"https://127.0.0.1:1/jwks.json\"\n";
         fs::write(place.path("serve.toml"), issuer).unwrap();
+        fs::write(place.path("doctor.toml"), "[server]\nlisten = \"127.0.0.1:0\"\n").unwrap();
         fs::create_dir(place.path("folder")).unwrap();
         place.run(&["import", "corpus.ndjson", "--data", "data"]).expect(0);
         place.run(&["patients", "import", "patients.ndjson", "--data", "data"]).expect(0);
@@ -303,7 +306,7 @@ fn missing_and_wrong_files_and_folders_are_named() {
             said(&command, &with("--config", "wrong.toml"), 2, &both);
         }
         // It tells where the folder is, and opens none.
-        let names_data_only = command.starts_with("config ");
+        let names_data_only = command.starts_with("config ") || command == "doctor";
         // `bench` has a scratch folder instead, which is a matter of its flags.
         let code = if command == "bench" { 2 } else { 1 };
         if flags.contains("data") && command != "health" && !names_data_only {
@@ -312,8 +315,18 @@ fn missing_and_wrong_files_and_folders_are_named() {
                 said(&command, &with("--data", file), code, &[file, words]);
             }
         }
-        let makes_one =
-            ["dev", "serve", "import", "restore", "patients import", "terminology load", "token", "bench", "health"];
+        let makes_one = [
+            "dev",
+            "serve",
+            "demo",
+            "import",
+            "restore",
+            "patients import",
+            "terminology load",
+            "token",
+            "bench",
+            "health",
+        ];
         if flags.contains("data") && !makes_one.contains(&command.as_str()) && !names_data_only {
             said(&command, &with("--data", "none"), 1, &["none: there is no data folder", "hcert serve"]);
             said(&command, &with("--data", "folder"), 1, &["folder: there is no store in this folder"]);

@@ -32,7 +32,7 @@ pub use committed::{ChangeAction, ClockEvent, CommittedChange};
 pub use consent::ConsentRecord;
 pub use copied::{FolderPosition, LogPiece, PieceForm, RestoreEnd, RestoreStart, StoreSnapshot, StoredTime};
 pub use embedded::{
-    AuditHead, Change, CompressedVersion, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry,
+    AuditHead, Change, CompressedVersion, CopyCheck, CopyOrder, Engine, EngineOptions, EngineOrigin, Entry, FORMAT,
     FolderHistory, IdsLeftOut, ImportBatch, Ledger, MemoryLog, PatientWrites, Patients, PlannedSearch, RESTORING,
     RestoredStore, Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };

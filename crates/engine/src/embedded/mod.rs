@@ -76,7 +76,7 @@ pub use salvage::{Salvage, Salvaged};
 pub use search_error::SearchError;
 use shared::{EngineMedia, EngineShared, Published};
 pub use stats::{FileSize, Stats, TableSize, size};
-pub use store::RESTORING;
+pub use store::{FORMAT, RESTORING};
 pub use store::{MemoryLog, StoreError, expect_unused, payload};
 use store::{OpenedStore, Store, StoreReader};
 pub use verify::{VerifyProblem, VerifyProgress, VerifyReport};
