@@ -54,6 +54,9 @@ const TEXTS: &[(&str, &str)] = texts![
     "THREATS.md",
     "CRYPTOGRAPHY.md",
     "BENCHMARKS.md",
+    "data-protection.md",
+    "acceptance.md",
+    "deviations.md",
     "et/README.md",
     "et/liidestujale.md",
     "et/kaitajale.md",
@@ -75,6 +78,8 @@ const FILES: &[(&str, &str)] = texts![
     "../packaging/hcert.toml",
     "../packaging/hcert.service",
     "../packaging/hcert-realm.json",
+    "../packaging/monitoring/alerts.yaml",
+    "../packaging/monitoring/grafana.json",
 ];
 
 #[cfg(test)]

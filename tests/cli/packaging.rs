@@ -132,7 +132,7 @@ fn no_container_of_the_handbook_writes_core_files() {
             }
         }
     }
-    assert_eq!(runs, 3);
+    assert_eq!(runs, 4);
 }
 
 #[test]
@@ -159,16 +159,17 @@ fn the_image_is_made_of_what_is_there_and_runs_what_is_there() {
     }
     assert_eq!(sources.into_iter().collect::<BTreeSet<_>>(), kept, "what is copied is what is handed over");
     assert_eq!(words(&image("ENTRYPOINT")[0]), ["/usr/local/bin/hcert"]);
-    assert_eq!(words(&image("CMD")[0]), ["serve", "--config", "/etc/hcert/hcert.toml"]);
-    let health = words(&image("HEALTHCHECK")[0]);
-    assert_eq!(health, ["/usr/local/bin/hcert", "health", "--config", "/etc/hcert/hcert.toml"]);
-    is_understood(&["health"], "--config");
+    // Both read hcert.toml where they run: what is mounted there, or the one for trying out.
+    assert_eq!(image("WORKDIR"), ["/build", "/etc/hcert"]);
+    assert_eq!(words(&image("CMD")[0]), ["serve"]);
+    assert_eq!(words(&image("HEALTHCHECK")[0]), ["/usr/local/bin/hcert", "health"]);
     assert_eq!(image("USER"), ["10001:10001"]);
     assert_eq!(image("STOPSIGNAL"), ["SIGTERM"]);
     let data = config.storage.data.to_str().unwrap();
     assert_eq!(image("VOLUME"), [data]);
     assert_eq!(image("ENV"), [format!("HCERT__STORAGE__DATA={data}")]);
-    assert_eq!(Some(&*image("EXPOSE")[0]), config.server.listen.rsplit(':').next());
+    let port = config.server.listen.rsplit(':').next().unwrap();
+    assert_eq!(image("EXPOSE"), [format!("8080 {port}")]);
 }
 
 /// Whether a command has a flag.
@@ -227,4 +228,74 @@ fn uncommented(text: &str) -> String {
     };
     let lines = text.lines().map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The metrics that the files for Prometheus and Grafana ask for are those that the service has.
+#[test]
+fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
+    let known: BTreeSet<&str> = base_metrics().into_iter().collect();
+    for file in ["packaging/monitoring/alerts.yaml", "packaging/monitoring/grafana.json"] {
+        let text = read(file);
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let named = text
+            .split(|c: char| !is_name(c))
+            .filter(|word| ["hcert_", "process_"].iter().any(|start| word.starts_with(start)));
+        let named: BTreeSet<&str> = named.map(|name| name.trim_end_matches("_bucket")).collect();
+        assert!(named.len() > 10, "{file}: {named:?}");
+        for name in named {
+            assert!(known.contains(name), "{file}: there is no metric {name}");
+        }
+    }
+}
+
+fn base_metrics() -> Vec<&'static str> {
+    base::metrics::names::ALL.iter().map(|metric| metric.name).collect()
+}
+
+/// What the images of a release and of the sources are is the same; they differ in where the program comes from.
+#[test]
+fn both_images_start_the_program_in_the_same_way() {
+    let last_stage = |file: &str| {
+        let text = read(file);
+        let stage = text.rsplit_once("FROM scratch\n").unwrap().1;
+        stage.lines().filter(|line| !line.starts_with("COPY ")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(last_stage("packaging/Containerfile"), last_stage("packaging/Containerfile.release"));
+}
+
+/// The versions that are named where a release is made, packed or run are that of the program.
+#[test]
+fn one_version_is_named_everywhere() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("packaging/helm/hcert/Chart.yaml", format!("appVersion: {version}")),
+        ("packaging/helm/hcert/Chart.yaml", format!("version: {version}")),
+        ("packaging/compose/dev.yaml", format!("image: hcert:{version}")),
+        ("packaging/compose/secure.yaml", format!("image: hcert:{version}")),
+    ] {
+        assert!(read(file).lines().any(|found| found.trim() == line), "{file}: {line}");
+    }
+}
+
+/// What the prepared settings of the secure compose file, and those of the chart and the image, say can be used.
+#[test]
+fn the_settings_of_containers_can_be_used() {
+    let prepared = read("packaging/compose/prepare");
+    let compose = prepared.split_once("hcert.toml <<'END'\n").unwrap().1.split_once("\nEND\n").unwrap().0.to_owned();
+    let values = read("packaging/helm/hcert/values.yaml");
+    let chart = values.split_once("settings: |\n").unwrap().1.split_once("\n# Secrets").unwrap().0.to_owned();
+    for (name, text, command) in [
+        ("packaging/compose/prepare", compose, "serve"),
+        ("packaging/helm/hcert/values.yaml", chart, "serve"),
+        ("packaging/container.toml", read("packaging/container.toml"), "dev"),
+        ("packaging/hcert.toml", read("packaging/hcert.toml"), "serve"),
+    ] {
+        let place = Place::new();
+        // Files that are mounted, which nobody has here.
+        let text =
+            text.lines().filter(|line| !["token_file", "jwks_ca"].iter().any(|key| line.trim().starts_with(key)));
+        fs::write(place.path("hcert.toml"), text.collect::<Vec<_>>().join("\n")).unwrap();
+        let ran = place.run(&["config", "check", "--for", command, "--config", "hcert.toml"]);
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.said);
+    }
 }
