@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Failure, open, say, settings};
 use crate::access::rights::permissions::{Grant, Roles};
-use crate::access::rights::{CertificateView, PermittedAction};
-use crate::config::{ChangeBy, Config, OF_JSON, plain, suggestion};
+use crate::access::rights::{CertificateView, PermittedAction, no_such_role};
+use crate::config::{ChangeBy, Config, OF_JSON, plain};
 
 /// Show, check and explain who may do what
 ///
@@ -172,10 +172,7 @@ impl PermissionsExplainArguments {
 }
 
 fn unknown(role: &str, roles: &Roles) -> Failure {
-    let meant = suggestion(role, roles.keys().map(String::as_str));
-    let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_default();
-    let known: Vec<&str> = roles.keys().map(String::as_str).collect();
-    Failure::Usage(format!("the table of permissions has no role '{role}'{meant} Its roles are: {}", known.join(", ")))
+    Failure::Usage(no_such_role(role, "", roles.keys().map(String::as_str).collect()))
 }
 
 /// What settings take from all who may do something.

@@ -93,8 +93,8 @@ impl Admission {
         Ok((self.begin_of(counted.client)?, of_sender))
     }
 
-    /// Lets the request of a person begin, once the token has said whose it is. Whoever calls from many addresses would else hold every
-    /// connection.
+    /// Lets the request of a person begin, once the token has said whose it is. A caller with many addresses could
+    /// otherwise hold every connection.
     ///
     /// # Errors
     /// 429

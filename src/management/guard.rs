@@ -79,7 +79,7 @@ impl CallerGuard {
         match &self.token {
             Some(token) if !["/live", "/ready"].contains(&request.uri.path()) => {
                 let mut all = request.headers.get_all(AUTHORIZATION).iter();
-                // Of two, whoever stands in front may have judged the other one.
+                // With two, a proxy in front may have judged the other one.
                 let only = all.next().filter(|_| all.next().is_none());
                 let given = only.and_then(|value| value.to_str().ok()).and_then(|value| value.split_once(' '));
                 let is_right = given.is_some_and(|(kind, given)| {

@@ -79,14 +79,8 @@ impl Permissions {
         if self.roles.contains_key(role) {
             return None;
         }
-        let mut known: Vec<&str> = self.roles.keys().map(String::as_str).collect();
-        known.sort_unstable();
-        let meant = suggestion(role, known.iter().copied());
-        let meant = meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
-        let known = known.join(", ");
-        Some(format!(
-            "the table of permissions has no role '{role}', so a token with it grants nothing{meant} Its roles are: {known}"
-        ))
+        let known = self.roles.keys().map(String::as_str).collect();
+        Some(no_such_role(role, ", so a token with it grants nothing", known))
     }
 
     /// What a caller may do. A role that the table does not know gives nothing.
@@ -94,6 +88,15 @@ impl Permissions {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
         Rights { identity, grants, change_by: self.change_by, systems: self.systems.clone() }
     }
+}
+
+/// That a table has no such role, what follows, the one that is probably meant, and those that there are.
+pub fn no_such_role(role: &str, consequence: &str, mut known: Vec<&str>) -> String {
+    known.sort_unstable();
+    let meant = suggestion(role, known.iter().copied());
+    let meant = meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
+    let known = known.join(", ");
+    format!("the table of permissions has no role '{role}'{consequence}{meant} Its roles are: {known}")
 }
 
 /// What one caller may do.
