@@ -15,7 +15,7 @@ use super::{ChainHead, Number, encoding};
 use base::regular_file;
 use certificate::Seq;
 use journal::disk::{Disk, DiskFile, sync_folder};
-use journal::record::{FilePiece, RecordWalk, written};
+use journal::record::{FilePiece, RecordWalk};
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
 const ROOM_BYTES: u64 = 16 * 1024;
@@ -127,7 +127,7 @@ fn plain(
     repaired: &mut Vec<TrailRepair>,
 ) -> Result<Option<(TrailEnd, Option<CurrentFile>)>, String> {
     let path = TrailFileName::Plain(file).within(folder);
-    let bytes = regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX).map_err(text)?;
+    let (bytes, length) = regular_file::read_written(&path, AUDIT_FILE_BYTES_MAX).map_err(text)?;
     let header = Header::read(&bytes).filter(|header| header.file == file);
     let mut end = TrailEnd {
         before: header.map_or((Number(0), [0; 32]), |header| header.before),
@@ -172,7 +172,6 @@ fn plain(
         target.sync()
     };
     target.sync().or_else(again).map_err(text)?;
-    let length = bytes.len() as u64;
     let current = CurrentFile { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
     Ok(Some((end, header.map(|_| current))))
 }
@@ -222,8 +221,7 @@ fn spare(trail: &TrailFiles, current: u64, file_bytes: u64, disk: &dyn Disk) -> 
     let mut ready = None;
     for file in trail.spare.iter().copied() {
         let path = TrailFileName::Plain(file).within(&trail.folder);
-        let is_whole = fs::metadata(&path)?.len() == file_bytes
-            && written(&regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX)?) == 0;
+        let is_whole = fs::metadata(&path)?.len() == file_bytes;
         if is_whole && file > current && ready.is_none() {
             ready = Some(ReadyFile { file, target: disk.open(&path)?, bytes: file_bytes });
         } else {

@@ -11,7 +11,7 @@ use super::seal::{self, SEAL_BYTES, Seal};
 use super::timeline::is_set_back;
 use super::{ChainHead, Number, encoding};
 use base::regular_file;
-use journal::record::{FilePiece, RecordWalk, written};
+use journal::record::{FilePiece, RecordWalk};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -51,14 +51,19 @@ impl TrailFiles {
     /// # Errors
     /// The folder, or a file in it, cannot be read.
     pub fn list(folder: &Path) -> io::Result<TrailFiles> {
+        TrailFiles::list_to(folder, u64::MAX)
+    }
+
+    /// As [`list`](TrailFiles::list), up to a file: those behind it are not opened.
+    fn list_to(folder: &Path, file: u64) -> io::Result<TrailFiles> {
         // A file that is sealed meanwhile changes its name, and a folder that is read then may show neither of the two.
         for _ in 0..LISTINGS - 1 {
-            let trail = TrailFiles::list_once(folder)?;
+            let trail = TrailFiles::list_once(folder, file)?;
             if !trail.has_gap() {
                 return Ok(trail);
             }
         }
-        TrailFiles::list_once(folder)
+        TrailFiles::list_once(folder, file)
     }
 
     /// Whether a file goes on from one that is not there, although an older one is.
@@ -85,7 +90,7 @@ impl TrailFiles {
         Some(format!("{}: the file before it, number {}, is missing", two[1].name, two[1].header?.continues.0))
     }
 
-    fn list_once(folder: &Path) -> io::Result<TrailFiles> {
+    fn list_once(folder: &Path, file: u64) -> io::Result<TrailFiles> {
         let mut trail = TrailFiles {
             folder: folder.to_owned(),
             parts: Vec::new(),
@@ -99,6 +104,7 @@ impl TrailFiles {
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name();
             match name.to_str().map(|name| (name, TrailFileName::parse(name))) {
+                Some((_, Some(name))) if name.file() > file => {}
                 Some((_, Some(name))) => names.push(name),
                 Some((name, None)) if is_index(name) => {}
                 _ => trail.strangers.push(name.to_string_lossy().into_owned()),
@@ -133,9 +139,7 @@ impl TrailFiles {
 
     /// As [`list`](TrailFiles::list), up to a byte of a file: what lies behind is being written.
     pub fn up_to(folder: &Path, (file, byte): (u64, u64)) -> io::Result<TrailFiles> {
-        let mut trail = TrailFiles::list(folder)?;
-        trail.parts.retain(|part| part.name.file() <= file);
-        trail.spare.clear();
+        let mut trail = TrailFiles::list_to(folder, file)?;
         if let Some(last) = trail.parts.last_mut().filter(|last| last.name.file() == file) {
             last.length = Some(byte);
         }
@@ -223,7 +227,7 @@ impl TrailFile {
         let (header, seal) = match name {
             TrailFileName::Plain(_) => {
                 let header = &start[..start.len().min(HEADER_BYTES)];
-                if header.iter().all(|byte| *byte == 0) && is_empty(&name.within(folder))? {
+                if header.iter().all(|byte| *byte == 0) && regular_file::is_unwritten(&name.within(folder), AUDIT_FILE_BYTES_MAX)? {
                     return Ok(None);
                 }
                 (Header::read(header), None)
@@ -243,11 +247,15 @@ impl TrailFile {
     /// It cannot be read.
     pub fn content(&self, folder: &Path) -> io::Result<Option<Vec<u8>>> {
         let file = self.name.file();
-        let mut content = match regular_file::read_itself(&self.name.within(folder), AUDIT_FILE_BYTES_MAX) {
-            Ok(bytes) => match self.name {
-                TrailFileName::Plain(_) => bytes,
-                TrailFileName::Sealed(_) => expanded(&bytes),
-            },
+        let path = self.name.within(folder);
+        let read = match self.name {
+            TrailFileName::Plain(_) => regular_file::read_written(&path, AUDIT_FILE_BYTES_MAX).map(|(bytes, _)| bytes),
+            TrailFileName::Sealed(_) => {
+                regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX).map(|bytes| expanded(&bytes))
+            }
+        };
+        let mut content = match read {
+            Ok(bytes) => bytes,
             // It may have been sealed since the folder was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 match regular_file::read_itself(&TrailFileName::Sealed(file).within(folder), AUDIT_FILE_BYTES_MAX) {
@@ -277,10 +285,6 @@ fn later_format(start: &[u8]) -> Option<u8> {
     ours[7] = b'0' + TRAIL_FORMAT;
     let is_ours = Header::read(&ours).is_some() || Seal::read(&ours).is_some();
     (!is_ours).then_some(format)
-}
-
-fn is_empty(path: &Path) -> io::Result<bool> {
-    Ok(written(&regular_file::read_itself(path, AUDIT_FILE_BYTES_MAX)?) == 0)
 }
 
 fn expanded(sealed: &[u8]) -> Vec<u8> {

@@ -51,9 +51,64 @@ pub fn open_itself(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_itself`], or it cannot be read.
 pub fn read_itself(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_itself(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    let file = open_itself(path)?;
+    // At once, since growing would copy.
+    let length = file.metadata()?.len().min(bytes_max);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// As [`read_itself`], of a file that was made ahead and full of zeros: without those at its end but for some, and the bytes of the whole
+/// file. It takes as much memory as was written.
+///
+/// # Errors
+/// As there.
+pub fn read_written(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
+    let mut file = open_itself(path)?.take(bytes_max);
+    let (mut bytes, mut zeros) = (Vec::new(), 0);
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        let count = file.read(&mut block)?;
+        let read = &block[..count];
+        match is_zero(read) {
+            true => zeros += count,
+            false => {
+                bytes.resize(bytes.len() + zeros, 0);
+                bytes.extend_from_slice(read);
+                zeros = 0;
+            }
+        }
+        if count == 0 {
+            let length = (bytes.len() + zeros) as u64;
+            bytes.resize(bytes.len() + zeros.min(BLOCK_BYTES), 0);
+            return Ok((bytes, length));
+        }
+    }
+}
+
+/// Whether such a file holds nothing but zeros.
+///
+/// # Errors
+/// As [`read_itself`].
+pub fn is_unwritten(path: &Path, bytes_max: u64) -> io::Result<bool> {
+    let mut file = open_itself(path)?.take(bytes_max);
+    let mut block = vec![0; BLOCK_BYTES];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(true),
+            count if !is_zero(&block[..count]) => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Bytes that are read at once of a file that was made ahead.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// No byte ends it early, so that many are looked at with one instruction.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
 /// As [`open_itself`], to be read and written.
