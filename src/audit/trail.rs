@@ -227,7 +227,9 @@ impl TrailFile {
         let (header, seal) = match name {
             TrailFileName::Plain(_) => {
                 let header = &start[..start.len().min(HEADER_BYTES)];
-                if header.iter().all(|byte| *byte == 0) && regular_file::is_unwritten(&name.within(folder), AUDIT_FILE_BYTES_MAX)? {
+                if header.iter().all(|byte| *byte == 0)
+                    && regular_file::is_unwritten(&name.within(folder), AUDIT_FILE_BYTES_MAX)?
+                {
                     return Ok(None);
                 }
                 (Header::read(header), None)
