@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::client::BenchTarget;
 use super::scenario::{SCENARIOS, Scenario};
-use crate::corpus::Renaming;
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
+use certificate::Renaming;
 
 /// What to measure.
 #[derive(Clone, Debug)]

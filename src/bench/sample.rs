@@ -7,9 +7,9 @@ use std::ops::Range;
 use jiff::civil::Date;
 
 use super::load::XorShift;
-use crate::corpus::{Category, Corpus, Facts, Renaming};
+use crate::corpus::{Category, Corpus, Facts};
 use crate::registry::PersonalCode;
-use certificate::State;
+use certificate::{Renaming, State};
 
 /// Certificates that can be asked for at most: more would take memory from the server, fewer would be served out of a cache.
 const CERTIFICATES_MAX: u64 = 200_000;

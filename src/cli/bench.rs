@@ -14,8 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Failure;
 use crate::bench::{self, BenchError, BenchPlan, BenchReport, BenchTarget, SCENARIOS, Scenario, Stop, Watch};
 use crate::config::Config;
-use crate::corpus::Renaming;
 use base::{owner, regular_file};
+use certificate::Renaming;
 
 /// Measure how fast the server is on this machine, at several sizes
 ///

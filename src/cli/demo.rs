@@ -22,12 +22,12 @@ use crate::audit::AuditTrail;
 use crate::bench::parse_count;
 use crate::bulk::{self, BulkProgress, ImportOptions};
 use crate::config::{AccessMode, Config, ServerSettings, TlsSettings};
-use crate::corpus::{Corpus, Renaming};
+use crate::corpus::Corpus;
 use crate::http::{HttpServer, HttpSettings};
 use crate::interaction::{Policy, Service};
 use base::metrics::Metrics;
 use base::number::counted;
-use certificate::Id;
+use certificate::{Id, Renaming};
 use engine::{Engine, system_clock};
 
 /// Fill a data folder with made-up people and certificates, for trying out

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::Failure;
 use super::output::OutputArguments;
 use crate::bench::parse_count;
-use crate::corpus::{Corpus, Renaming};
+use crate::corpus::Corpus;
+use certificate::Renaming;
 
 /// Write synthetic certificates with their histories, one change per line, in the order of time.
 ///

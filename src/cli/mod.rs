@@ -27,6 +27,7 @@ mod log_level;
 mod messages;
 mod open;
 mod open_files;
+mod openapi;
 mod output;
 mod patients;
 mod permissions;
@@ -95,6 +96,7 @@ enum Command {
     Log(log_level::LogCommand),
     Token(token::TokenArguments),
     Catalogue(catalogue::Catalogue),
+    Openapi(openapi::OpenApi),
     Docs(docs::DocsArguments),
     Completions(completions::Completions),
     Man(completions::Man),

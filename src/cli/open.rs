@@ -538,14 +538,19 @@ pub(super) fn policy(config: &Config) -> Result<Policy, String> {
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
         permissions: permissions.with_changes_by(config.access.change_by),
-        tokens: TokenPolicy {
-            is_needed: by_mode,
-            authorization_endpoint: config.access.token.authorization_endpoint.clone(),
-            token_endpoint: config.access.token.token_endpoint.clone(),
-        },
+        tokens: token_policy(config),
         author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
         audit: None,
     })
+}
+
+/// What clients have to know of tokens.
+pub(super) fn token_policy(config: &Config) -> TokenPolicy {
+    TokenPolicy {
+        is_needed: config.access.mode == AccessMode::Jwt,
+        authorization_endpoint: config.access.token.authorization_endpoint.clone(),
+        token_endpoint: config.access.token.token_endpoint.clone(),
+    }
 }
 
 /// Opens the audit trail beside an engine that was opened to write, for one event of a command: what was run, and the last change of an

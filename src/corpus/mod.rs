@@ -5,7 +5,7 @@
 //! [`CorpusChange`] is small; its body is written when it is asked for, and its [`Facts`] tell what a search should find, so that tests
 //! and benches can compare without parsing.
 //!
-//! It is written in the default namespaces; [`Renaming`] puts others in their place.
+//! It is written in the default namespaces; [`certificate::Renaming`] puts others in their place.
 //!
 //! The people do not exist, but a valid personal code may be somebody's: do not send a corpus to a real registry.
 
@@ -24,7 +24,6 @@ mod patient;
 mod people;
 mod phrases;
 mod random;
-mod renaming;
 mod section;
 
 use std::cmp::Reverse;
@@ -36,7 +35,6 @@ pub use composition::{Category, Declaration};
 use composition::{CorpusScale, PlannedCertificate};
 pub use facts::Facts;
 pub use history::LifeStep;
-pub use renaming::Renaming;
 
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 use crate::registry::PersonalCode;

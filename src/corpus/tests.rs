@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::*;
 use certificate::Profile;
 use certificate::transition::decide;
-use certificate::{Id, State, Version};
+use certificate::{Id, IdentifierSystems, Names, Renaming, State, Version};
 use fhir::json::{self, Json};
 
 fn lines(seed: u64, count: u64) -> Vec<String> {
@@ -365,4 +365,32 @@ fn the_dictionary_knows_bodies_it_was_not_trained_on() {
         small += compressed.len();
     }
     assert!(small * 10 < raw, "{small} of {raw} bytes");
+}
+
+#[test]
+fn default_namespaces_change_nothing_and_others_leave_none_behind() {
+    let others = Names {
+        code_system_base: "https://codes.example.ee".into(),
+        // Holds a default one, which must not be replaced again.
+        profile_base: "https://fhir.ee/hcert/own".into(),
+        hcert_ns: "urn:example:hcert".into(),
+        identifiers: IdentifierSystems::new("https://id.example.ee"),
+        ..Names::default()
+    };
+    let (same, other) = (Renaming::new(&Names::default()), Renaming::new(&others));
+    let corpus = Corpus::new(3, 300);
+    let (mut text, mut people) = (String::new(), String::new());
+    corpus.clone().for_each(|change| change.write_entry(&mut text));
+    corpus.subjects().for_each(|subject| corpus.write_patient(subject, &mut people));
+    text.push_str(&people);
+
+    assert_eq!(same.applied(text.clone()), text);
+
+    let renamed = other.applied(text);
+    let left = renamed.replace("https://fhir.ee/hcert/own/StructureDefinition/ee-health-certificate-", "");
+    let left = left.replace("https://fhir.ee/mpi/StructureDefinition/", "");
+    assert!(!left.contains("fhir.ee"));
+    for new in ["https://codes.example.ee/CodeSystem/", "urn:example:hcert/", "https://id.example.ee/pid/est/ni"] {
+        assert!(renamed.contains(new), "{new}");
+    }
 }

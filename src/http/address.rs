@@ -13,6 +13,9 @@ pub(super) fn origin(address: &str) -> &str {
 
 pub(super) const SMART_PATH: &str = "/.well-known/smart-configuration";
 
+/// The description of the API, from the root of the server as well as below the base path.
+pub(super) const OPENAPI_PATH: &str = "/openapi.json";
+
 /// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
 pub(super) const TOKEN_PATH: &str = "/auth/v2/token";
 

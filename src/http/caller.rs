@@ -11,7 +11,7 @@ use crate::access::{Identity, RefusedToken};
 use crate::interaction::{InteractionKind, RequestContext};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-/// Tells who calls; nothing where nobody has to say. `/metadata` and OPTIONS are open, and what they are sent is not looked at.
+/// Tells who calls; nothing where nobody has to say. `/metadata`, `/openapi.json` and OPTIONS are open, and what they are sent is not looked at.
 ///
 /// # Errors
 /// 401: a token is needed and there is none, or the one that is there is refused, whether or not it is needed. 503: the keys of tokens
@@ -22,7 +22,9 @@ pub(super) async fn identify(
     headers: &HeaderMap,
 ) -> Result<Option<Arc<Identity>>, Outcome> {
     let is_open = match route {
-        Route::To(interaction) => interaction.kind() == InteractionKind::Capabilities,
+        Route::To(interaction) => {
+            matches!(interaction.kind(), InteractionKind::Capabilities | InteractionKind::ApiDescription)
+        }
         route => *route == Route::Options,
     };
     if is_open {

@@ -98,6 +98,10 @@ impl RequestHead {
         let mut query = RequestQuery::read(settings, &parts);
         let mut wanted = AnswerForm::new(method, &parts.headers);
         wanted.media = query.media.clone().unwrap_or_default();
+        if matches!(&route, Route::To(interaction) if interaction.kind() == InteractionKind::ApiDescription) {
+            // It is no FHIR.
+            wanted.media = MediaTypes::Json;
+        }
         wanted.pretty = query.pretty.clone().unwrap_or_default();
         wanted.x_road_id = x_road::id(&parts);
         if let Err(issue) = formed {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hyper::Method;
 
-use super::address::{KEYS_PATH, SMART_PATH, TOKEN_PATH, without_slash};
+use super::address::{KEYS_PATH, OPENAPI_PATH, SMART_PATH, TOKEN_PATH, without_slash};
 use super::query::decode;
 use super::x_road::XRoadFault;
 use crate::interaction::{HttpMethod, Instance, Interaction, PathId};
@@ -108,6 +108,9 @@ pub fn label(route: &Route) -> &'static str {
 
 /// The path below the base path, decoded. An encoded slash belongs to no name we know, so such a path leads nowhere.
 fn below<'a>(base_path: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    if without_slash(path) == OPENAPI_PATH {
+        return OPENAPI_PATH.strip_prefix('/').map(Cow::Borrowed);
+    }
     let path = without_slash(path).strip_prefix(base_path)?.strip_prefix('/')?;
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
@@ -179,6 +182,8 @@ mod tests {
             ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem), "", ""),
             ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet), "a", ""),
             ("GET", "/fhir/ValueSet/$expand", Expand, "", ""),
+            ("GET", "/fhir/openapi.json", ApiDescription, "", ""),
+            ("HEAD", "/openapi.json", ApiDescription, "", ""),
             ("GET", "/fhir/metadata/", Capabilities, "", ""),
             ("POST", "/fhir/Composition/", Create, "", ""),
             ("POST", "/fhir/Composition/_search/", Search, "", ""),

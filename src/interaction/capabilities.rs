@@ -16,7 +16,7 @@ use fhir::json::{Json, Object};
 const RELEASED: &str = "2026-11-21";
 
 /// What the registry is asked about patients: name, R5's definition, type, documentation.
-const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
+pub(super) const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     (
         "identifier",
         "Patient-identifier",

@@ -23,6 +23,7 @@ mod history;
 mod lists;
 mod lookup;
 mod named_keys;
+pub mod openapi;
 pub mod operation;
 pub mod operation_parameters;
 mod page;

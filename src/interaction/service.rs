@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::capabilities::{capabilities, terminology_capabilities};
 use super::context::{RequestContext, Subset};
 use super::fixed::{FixedDefinition, fixed};
+use super::openapi::{self, ApiSettings};
 use super::policy::Policy;
 use super::table::{InteractionKind, ReadsStored};
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
@@ -38,6 +39,9 @@ const HEAVY_WAIT_S: u64 = 5;
 
 /// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
 const LARGE_WAIT_S: u64 = 10;
+
+/// Stands for the base address in the description of the API. No address has it.
+const BASE_URL_PLACE: &str = "{base_url}";
 
 /// The settings of the interactions.
 #[derive(Clone, Debug)]
@@ -78,6 +82,8 @@ pub struct Service {
     fixed: OnceLock<Vec<FixedDefinition>>,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
+    /// The description of the API, below [`BASE_URL_PLACE`]; made when it is asked for first.
+    api_description: OnceLock<String>,
 }
 
 impl Service {
@@ -114,6 +120,7 @@ impl Service {
             large_reads: Turns::new(heavy_at_once, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
             fixed: OnceLock::new(),
             capabilities,
+            api_description: OnceLock::new(),
         }
     }
 
@@ -209,6 +216,7 @@ impl Service {
         let list = || id.as_ref().map(ToString::to_string);
         match row.kind {
             InteractionKind::Capabilities => self.capabilities(&context),
+            InteractionKind::ApiDescription => Ok(self.api_description(&context)),
             InteractionKind::Create => Box::pin(self.create(&context, body)).await,
             InteractionKind::Read => self.read(&context, instance).await,
             InteractionKind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)).await,
@@ -292,6 +300,16 @@ impl Service {
             other => return Err(issue::wrong("mode", other, "full, normative or terminology").into()),
         };
         Ok(Answer { status: 200, body, ..Answer::default() })
+    }
+
+    /// The description of the API, for the address at which the caller sees it.
+    fn api_description(&self, context: &RequestContext) -> Answer {
+        let described = self.api_description.get_or_init(|| {
+            let (names, count, tokens) = (&self.settings.names, self.settings.count, &self.policy.tokens);
+            openapi::description(&ApiSettings { base_url: BASE_URL_PLACE, names, count, tokens }).to_string()
+        });
+        let body = described.replace(BASE_URL_PLACE, &context.base_url).into_bytes();
+        Answer { status: 200, body, ..Answer::default() }
     }
 
     /// Hands a write over and waits until it is durable. `None`: the certificate moved on; prepare again.

@@ -40,6 +40,7 @@ pub struct InteractionRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InteractionKind {
     Capabilities,
+    ApiDescription,
     Read,
     Vread,
     Update,
@@ -314,6 +315,7 @@ pub const INTERACTIONS: &[InteractionRow] = {
     row(ValidateCode(SET), Post, "/ValueSet/{id}/$validate-code",        None,                     Some(DefinitionRead),          Some(Resource))
         .labelled("/ValueSet/$validate-code"),
     row(Capabilities,    Get,    "/metadata",                            None,                     None,                          None),
+    row(ApiDescription,  Get,    "/openapi.json",                        None,                     None,                          None),
     ]
 };
 

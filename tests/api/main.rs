@@ -28,6 +28,7 @@ mod life_cycle;
 mod meaning;
 mod names;
 mod narrative;
+mod openapi;
 mod operation;
 mod overload;
 mod page;

@@ -41,6 +41,11 @@ impl TestResponse {
         }
     }
 
+    /// The description of the API names its status.
+    pub(crate) fn check_documented(&self) {
+        crate::openapi::check(self);
+    }
+
     fn is_head(&self) -> bool {
         self.line.starts_with("HEAD ") && self.headers.contains_key("content-type")
     }

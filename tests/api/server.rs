@@ -454,6 +454,7 @@ impl Asked<'_> {
         if names.are_default() {
             bodies::keep(&told);
         }
+        told.check_documented();
         told
     }
 

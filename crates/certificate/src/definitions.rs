@@ -2,6 +2,7 @@
 //! their addresses hold the placeholders of the specification, which are filled when one is read.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::Names;
 use fhir::json::{self, Json};
@@ -91,6 +92,33 @@ impl ShippedDefinition {
 /// Definitions of one resource type.
 pub fn of_type(resource_type: &str) -> impl Iterator<Item = &'static ShippedDefinition> {
     DEFINITIONS.iter().filter(move |definition| definition.resource_type == resource_type)
+}
+
+/// Elements by their ids, and what profiles state of each, by the names of StructureDefinition.
+pub type MergedElements = BTreeMap<String, BTreeMap<String, Json<'static>>>;
+
+/// The profiles of this service.
+pub struct ProfileSource(Vec<Json<'static>>);
+
+impl ProfileSource {
+    /// Reads all of them.
+    pub fn new(names: &Names) -> ProfileSource {
+        ProfileSource(of_type("StructureDefinition").map(|profile| profile.read(names)).collect())
+    }
+
+    /// The elements of a profile, laid over those of the profile that it is built on.
+    pub fn elements(&self, url: &str) -> MergedElements {
+        let Some(profile) = self.0.iter().find(|profile| profile.text("url") == Some(url)) else {
+            return MergedElements::new();
+        };
+        let mut elements = self.elements(profile.text("baseDefinition").unwrap_or_default());
+        for element in profile.get("differential").map_or(&[][..], |differential| differential.items("element")) {
+            let (Some(id), Some(members)) = (element.text("id"), element.as_object()) else { continue };
+            let merged = elements.entry(id.to_owned()).or_default();
+            merged.extend(members.iter().map(|(name, value)| (name.to_owned(), value.clone())));
+        }
+        elements
+    }
 }
 
 fn fill(value: &mut Json<'static>, names: &Names) {

@@ -13,6 +13,7 @@ pub mod names;
 pub mod narrative;
 pub mod personal_code;
 pub mod profile;
+pub mod renaming;
 pub mod search;
 pub mod section;
 pub mod state;
@@ -31,6 +32,7 @@ pub use head::Stamp;
 pub use names::{IdentifierSystems, Names};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
+pub use renaming::Renaming;
 pub use state::{State, Status};
 pub use terms::DisplayTerms;
 

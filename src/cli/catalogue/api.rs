@@ -7,7 +7,7 @@ use crate::access::rights::PermittedAction;
 use crate::interaction::capabilities::capabilities;
 use crate::interaction::operation_parameters::{self, ParameterDefinition};
 use crate::interaction::table::{BodyContent, INTERACTIONS, InteractionRow, StatementEntry};
-use crate::interaction::{DefinitionKind, TokenPolicy};
+use crate::interaction::{DefinitionKind, InteractionKind, TokenPolicy};
 use certificate::Names;
 use certificate::search::paging::Counts;
 use fhir::json::Json;
@@ -16,7 +16,7 @@ const ABOUT: &str = "\
 # The API
 
 For integrators: every request that the service answers, by resource type. The service tells the same about itself as a
-CapabilityStatement: `GET /metadata`. Paths are those below `server.base_path` (by default `/fhir`). HEAD is answered
+CapabilityStatement, `GET /metadata`, and as OpenAPI, `GET /openapi.json`. Paths are those below `server.base_path` (by default `/fhir`). HEAD is answered
 wherever GET is.
 
 - What a certificate contains: [driver's certificate](driver-certificate.md),
@@ -31,7 +31,7 @@ wherever GET is.
 
 | Header | With | Effect |
 |---|---|---|
-| `Authorization: Bearer …` | all | who calls; `hcert serve` needs it everywhere but for `/metadata` and `/.well-known/smart-configuration` |
+| `Authorization: Bearer …` | all | who calls; `hcert serve` needs it everywhere but for `/metadata`, `/openapi.json` and `/.well-known/smart-configuration` |
 | `Accept` | all | `application/fhir+json` or `application/json`; others get 406. `_format` in the query does the same |
 | `Accept-Language` | all | `et` or `en`: the language of messages and names of codes |
 | `Content-Type` | a body | `application/fhir+json` or `application/json`, for a search by POST `application/x-www-form-urlencoded`; else 415 |
@@ -66,6 +66,7 @@ Beside FHIR, from the root of the server:
 
 | Request | What |
 |---|---|
+| `GET /openapi.json` | the API as OpenAPI 3.1, also below the base path, with a request in five languages for everything above; `hcert openapi` makes collections of it ([call-with-curl.md](../how-to/call-with-curl.md)) |
 | `GET /.well-known/smart-configuration` | where tokens come from, also below the base path |
 | `POST /auth/v2/token` | in `hcert dev` alone: a token for a role ([ACCESS.md](../ACCESS.md)) |
 | `GET /.well-known/jwks.json` | in `hcert dev` alone: the key of these tokens |
@@ -97,10 +98,10 @@ pub(super) fn page() -> String {
     }
     for name in ["CodeSystem", "ValueSet"] {
         let _ = writeln!(text, "\n## {name}\n");
-        requests(&mut text, name);
+        requests(&mut text, |first| first == name);
     }
     text.push_str("\n## The service itself\n\n");
-    requests(&mut text, "metadata");
+    requests(&mut text, |first| matches!(first, "metadata" | "openapi.json"));
     text.push_str(BESIDE);
     text
 }
@@ -109,7 +110,7 @@ pub(super) fn page() -> String {
 fn section(text: &mut String, title: &str, path: &str, resource: &Json) {
     let about = wrapped(resource.text("documentation").unwrap_or_default(), "");
     let _ = writeln!(text, "\n## {title}\n\n{about}\n");
-    requests(text, path);
+    requests(text, |first| first == path);
     let search = resource.items("interaction").iter().find(|entry| entry.text("code") == Some("search-type"));
     if let Some(documentation) = search.and_then(|search| search.text("documentation")) {
         item(text, "search-type", documentation);
@@ -121,9 +122,9 @@ fn section(text: &mut String, title: &str, path: &str, resource: &Json) {
     }
 }
 
-/// The requests whose paths begin with `first`, and what the CapabilityStatement says of each interaction.
-fn requests(text: &mut String, first: &str) {
-    let rows: Vec<&InteractionRow> = INTERACTIONS.iter().filter(|row| row.resource() == first).collect();
+/// The requests whose paths begin so, and what the CapabilityStatement says of each interaction.
+fn requests(text: &mut String, is_first: impl Fn(&str) -> bool) {
+    let rows: Vec<&InteractionRow> = INTERACTIONS.iter().filter(|row| is_first(row.resource())).collect();
     text.push_str("| Request | Interaction | Body | Permission | In the audit trail |\n|---|---|---|---|---|\n");
     for row in &rows {
         // One row describes an interaction that several rows offer.
@@ -131,6 +132,7 @@ fn requests(text: &mut String, first: &str) {
         let name = match told {
             Some(StatementEntry::Interaction(code, _)) => format!("`{code}`"),
             Some(StatementEntry::Operation(name, ..)) => format!("`${name}`"),
+            None if row.kind == InteractionKind::ApiDescription => "the API as OpenAPI".to_owned(),
             None => "`capabilities`".to_owned(),
         };
         let body = match row.body {
@@ -143,7 +145,7 @@ fn requests(text: &mut String, first: &str) {
         let (method, path) = (row.method.name(), row.path);
         let _ = writeln!(text, "| `{method} {path}` | {name} | {body} | {permission} | {action} |");
     }
-    let mut is_first = true;
+    let mut begins = true;
     for row in &rows {
         let (name, documentation) = match &row.told {
             Some(StatementEntry::Interaction(code, documentation)) => ((*code).to_owned(), *documentation),
@@ -159,8 +161,8 @@ fn requests(text: &mut String, first: &str) {
             false => format!("{documentation} Parameters: {}.", parameters.join(", ")),
         };
         // A list begins with an empty line.
-        text.push_str(if is_first { "\n" } else { "" });
-        is_first = false;
+        text.push_str(if begins { "\n" } else { "" });
+        begins = false;
         item(text, &name, &documentation);
     }
 }

@@ -9,12 +9,13 @@ mod words;
 use std::fmt::Write;
 
 use super::markdown::{cell, wrapped};
+use certificate::definitions::{MergedElements, ProfileSource};
 use certificate::{Names, Profile};
 use codes::CodeLists;
 use example::{ExamplePiece, pieces};
 use fhir::json::{self, Json};
 use fhir::outcome::{Hcert, Language, entry};
-use source::{ElementSource, MergedElements, ProfileSource, StatedType, need};
+use source::{ElementSource, StatedType, need};
 use texts::{CONTAINED_ABOUT, LISTS, READING, RULES, SECTIONS_ABOUT, SMALLEST, SMALLEST_COMPLETED, USABLE};
 use words::{COMPOSITION, CONTAINED, ContainedWords, ElementWords, SECTION, SECTIONS, SectionWords};
 

@@ -2,36 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use certificate::Names;
-use certificate::definitions;
+use certificate::definitions::MergedElements;
 use fhir::element::{self, Element, MANY};
 use fhir::json::Json;
-
-/// Elements by their ids, and what profiles state of each, by the names of StructureDefinition.
-pub(super) type MergedElements = BTreeMap<String, BTreeMap<String, Json<'static>>>;
-
-/// The profiles of this service.
-pub(super) struct ProfileSource(Vec<Json<'static>>);
-
-impl ProfileSource {
-    pub(super) fn new(names: &Names) -> ProfileSource {
-        ProfileSource(definitions::of_type("StructureDefinition").map(|profile| profile.read(names)).collect())
-    }
-
-    /// The elements of a profile, laid over those of the profile that it is built on.
-    pub(super) fn elements(&self, url: &str) -> MergedElements {
-        let Some(profile) = self.0.iter().find(|profile| profile.text("url") == Some(url)) else {
-            return MergedElements::new();
-        };
-        let mut elements = self.elements(profile.text("baseDefinition").unwrap_or_default());
-        for element in profile.get("differential").map_or(&[][..], |differential| differential.items("element")) {
-            let (Some(id), Some(members)) = (element.text("id"), element.as_object()) else { continue };
-            let merged = elements.entry(id.to_owned()).or_default();
-            merged.extend(members.iter().map(|(name, value)| (name.to_owned(), value.clone())));
-        }
-        elements
-    }
-}
 
 /// A type of a value.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
-//! A corpus is written in the default namespaces; this module replaces them with those of a service. Decision 140.
+//! Examples and generated certificates are written in the default namespaces; this module replaces them with those of a service.
+//! Decision 140.
 
-use certificate::Names;
+use crate::Names;
 
 /// How addresses of the service's own namespaces begin.
 const START: &str = "https://fhir.ee/";
@@ -11,6 +12,7 @@ const START: &str = "https://fhir.ee/";
 pub struct Renaming(Vec<(&'static str, String)>);
 
 impl Renaming {
+    /// To the names of a service.
     pub fn new(names: &Names) -> Renaming {
         let all = [
             ("https://fhir.ee/hcert/StructureDefinition/", format!("{}/StructureDefinition/", names.profile_base)),
@@ -30,7 +32,7 @@ impl Renaming {
         text
     }
 
-    /// Writes a text of a corpus in the namespaces of the service. With the default ones it costs nothing.
+    /// Writes a text in the namespaces of the service. With the default ones it costs nothing.
     pub fn apply(&self, text: &mut String) {
         if self.0.is_empty() {
             return;
@@ -47,40 +49,5 @@ impl Renaming {
         }
         out.push_str(rest);
         *text = out;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::corpus::Corpus;
-    use certificate::IdentifierSystems;
-
-    #[test]
-    fn default_namespaces_change_nothing_and_others_leave_none_behind() {
-        let others = Names {
-            code_system_base: "https://codes.example.ee".into(),
-            // Holds a default one, which must not be replaced again.
-            profile_base: "https://fhir.ee/hcert/own".into(),
-            hcert_ns: "urn:example:hcert".into(),
-            identifiers: IdentifierSystems::new("https://id.example.ee"),
-            ..Names::default()
-        };
-        let (same, other) = (Renaming::new(&Names::default()), Renaming::new(&others));
-        let corpus = Corpus::new(3, 300);
-        let (mut text, mut people) = (String::new(), String::new());
-        corpus.clone().for_each(|change| change.write_entry(&mut text));
-        corpus.subjects().for_each(|subject| corpus.write_patient(subject, &mut people));
-        text.push_str(&people);
-
-        assert_eq!(same.applied(text.clone()), text);
-
-        let renamed = other.applied(text);
-        let left = renamed.replace("https://fhir.ee/hcert/own/StructureDefinition/ee-health-certificate-", "");
-        let left = left.replace("https://fhir.ee/mpi/StructureDefinition/", "");
-        assert!(!left.contains("fhir.ee"));
-        for new in ["https://codes.example.ee/CodeSystem/", "urn:example:hcert/", "https://id.example.ee/pid/est/ni"] {
-            assert!(renamed.contains(new), "{new}");
-        }
     }
 }

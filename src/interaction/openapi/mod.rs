@@ -1,0 +1,244 @@
+//! `/openapi.json`: the API for tools that know OpenAPI and not FHIR, made of the tables that answer the requests.
+//!
+//! Source: OpenAPI Specification 3.1.1.
+
+mod example;
+mod parameter;
+mod response;
+pub mod sample;
+mod schema;
+mod snippet;
+
+use serde_json::{Map, Value, json};
+
+use super::policy::TokenPolicy;
+use super::table::{BodyContent, INTERACTIONS, InteractionKind, InteractionRow, StatementEntry};
+use super::{DefinitionKind, operation_parameters};
+use certificate::Names;
+use certificate::search::paging::Counts;
+use sample::SampleRequest;
+
+/// What the description depends on beside the tables.
+pub struct ApiSettings<'a> {
+    /// Where the paths begin, as the caller sees it.
+    pub base_url: &'a str,
+    pub names: &'a Names,
+    pub count: Counts,
+    pub tokens: &'a TokenPolicy,
+}
+
+/// The media type of FHIR.
+const FHIR: &str = "application/fhir+json";
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// One way to ask for something: a row of the table on one path.
+pub(super) struct ApiOperation {
+    pub row: &'static InteractionRow,
+    /// Below the base path, with its slash.
+    pub path: String,
+    /// The first part of the path.
+    pub resource: &'static str,
+}
+
+/// Every way there is, in the order of the table.
+fn operations() -> Vec<ApiOperation> {
+    let of_row = |row: &'static InteractionRow| match row.resource() {
+        "{definition}" => {
+            let of_kind = |kind: DefinitionKind| ApiOperation {
+                row,
+                path: row.path.replace("{definition}", kind.name()),
+                resource: kind.name(),
+            };
+            DefinitionKind::ALL.map(of_kind).into()
+        }
+        resource => vec![ApiOperation { row, path: row.path.to_owned(), resource }],
+    };
+    INTERACTIONS.iter().flat_map(of_row).collect()
+}
+
+/// The whole description.
+pub fn description(settings: &ApiSettings) -> Value {
+    let operations = operations();
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Health certificate service",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "Estonian health certificates as versioned FHIR R5 Compositions",
+            "description": ABOUT,
+            "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
+        },
+        "servers": [{"url": settings.base_url}],
+        "security": security(settings.tokens),
+        "tags": tags(&operations),
+        "paths": {},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+            "parameters": parameter::shared(settings),
+            "headers": response::headers(),
+            "responses": response::shared(),
+            "schemas": schema::schemas(settings.names),
+            "examples": example::bodies(settings.names),
+        },
+    });
+    for operation in &operations {
+        let described = operation.described(settings, &operations);
+        document["paths"][&operation.path][operation.method()] = described;
+    }
+    for operation in &operations {
+        let sample = SampleRequest::of(&document, &operation.path, &operation.method());
+        document["paths"][&operation.path][operation.method()]["x-codeSamples"] = snippet::all(&sample);
+    }
+    document
+}
+
+const ABOUT: &str = "\
+Certificates of motor vehicle drivers and of occupational health examinations, as FHIR R5. The service says the same of itself in FHIR's \
+own form: `GET /metadata`. Refusals are an OperationOutcome whose codes stand in the catalogue of errors.\n\n\
+Examples work with `hcert dev` on empty data, one after the other: a draft is created as `Composition/1`, completed, suspended and \
+revoked. Files that a snippet reads are those of the folder `examples`.";
+
+/// What a request must bring. Where tokens are not needed, one is taken all the same.
+fn security(tokens: &TokenPolicy) -> Value {
+    match tokens.is_needed {
+        true => json!([{"token": []}]),
+        false => json!([{}, {"token": []}]),
+    }
+}
+
+/// One for each first part of a path, in the order of the table.
+fn tags(operations: &[ApiOperation]) -> Value {
+    let mut names: Vec<&str> = Vec::new();
+    for operation in operations {
+        if !names.contains(&operation.tag()) {
+            names.push(operation.tag());
+        }
+    }
+    names.into_iter().map(|name| json!({"name": name})).collect()
+}
+
+impl ApiOperation {
+    fn kind(&self) -> InteractionKind {
+        self.row.kind
+    }
+
+    /// As `paths` writes it.
+    fn method(&self) -> String {
+        self.row.method.name().to_lowercase()
+    }
+
+    fn is_of_one(&self) -> bool {
+        self.path.contains("{id}")
+    }
+
+    fn tag(&self) -> &str {
+        match self.resource {
+            "metadata" | "openapi.json" => "The service itself",
+            resource => resource,
+        }
+    }
+
+    /// FHIR's code of the interaction, or the name of the operation.
+    fn code(&self) -> &'static str {
+        match self.told() {
+            Some(StatementEntry::Interaction(code, _) | StatementEntry::Operation(code, ..)) => code,
+            None if self.kind() == InteractionKind::Capabilities => "capabilities",
+            None => "description",
+        }
+    }
+
+    /// What the CapabilityStatement says. One row tells of an interaction that several offer.
+    fn told(&self) -> Option<&'static StatementEntry> {
+        let mut rows = INTERACTIONS.iter().filter(|row| row.kind == self.kind());
+        rows.find_map(|row| row.told.as_ref())
+    }
+
+    /// `Composition-read`; where several ways lead to the same, also the method, and whether it is about one resource.
+    fn id(&self, all: &[ApiOperation]) -> String {
+        let same: Vec<&ApiOperation> =
+            all.iter().filter(|other| (other.kind(), other.resource) == (self.kind(), self.resource)).collect();
+        let mut id = match self.tag() == self.resource {
+            true => format!("{}-{}", self.resource, self.code()),
+            false => self.code().to_owned(),
+        };
+        if self.is_of_one() && same.iter().any(|other| !other.is_of_one()) {
+            id.push_str("-instance");
+        }
+        if same.iter().any(|other| other.row.method != self.row.method) {
+            id.push('-');
+            id.push_str(&self.method());
+        }
+        id
+    }
+
+    fn described(&self, settings: &ApiSettings, all: &[ApiOperation]) -> Value {
+        let code = self.code();
+        let name = match self.told() {
+            Some(StatementEntry::Operation(..)) => format!("${code}"),
+            _ => code.to_owned(),
+        };
+        let documentation = match self.told() {
+            Some(StatementEntry::Interaction(_, text) | StatementEntry::Operation(_, _, text)) => *text,
+            None => "",
+        };
+        let mut described = json!({
+            "operationId": self.id(all),
+            "summary": format!("{name} ({})", self.tag()),
+            "tags": [self.tag()],
+            "parameters": parameter::of(self, settings),
+            "responses": response::of(self),
+        });
+        if !documentation.is_empty() {
+            described["description"] = json!(documentation);
+        }
+        if let Some(body) = self.body(settings) {
+            described["requestBody"] = body;
+        }
+        if matches!(self.kind(), InteractionKind::Capabilities | InteractionKind::ApiDescription) {
+            described["security"] = json!([]);
+        }
+        described
+    }
+
+    /// The body it takes.
+    fn body(&self, settings: &ApiSettings) -> Option<Value> {
+        Some(match self.row.body? {
+            BodyContent::Form => json!({
+                "required": true,
+                "content": {FORM: {"schema": parameter::form(self, settings), "example": example::form(self.kind())}},
+            }),
+            BodyContent::Resource => {
+                let (schema, examples) = self.taken(settings.names);
+                json!({
+                    "required": self.kind() != InteractionKind::GetConsent,
+                    "content": {FHIR: {"schema": schema, "examples": examples}},
+                })
+            }
+        })
+    }
+
+    /// The resource it takes, and examples of it.
+    fn taken(&self, names: &Names) -> (Value, Map<String, Value>) {
+        let parameters = || schema::of_resource("Parameters");
+        match self.kind() {
+            InteractionKind::Create | InteractionKind::Update => {
+                (json!({"$ref": schema::address(schema::CERTIFICATE)}), example::of(self.kind(), names))
+            }
+            // Whatever it is, it is judged; what is wrong with it is the answer.
+            InteractionKind::Validate => {
+                let either = [schema::of_resource("Composition"), parameters()];
+                (json!({"anyOf": either}), example::of(self.kind(), names))
+            }
+            kind => (parameters(), example::of(kind, names)),
+        }
+    }
+}
+
+/// Whether the names of an operation's parameters stand in the query of a GET.
+fn in_query(operation: &ApiOperation) -> &'static [operation_parameters::ParameterDefinition] {
+    match operation.row.body {
+        None => operation_parameters::of(operation.kind()),
+        Some(_) => &[],
+    }
+}
