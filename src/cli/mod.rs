@@ -222,6 +222,7 @@ impl Cli {
             Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(with_exit_codes(Cli::command())),
+            Command::Openapi(openapi) => openapi.run(),
             Command::Docs(docs) => docs.run(documents),
             Command::Completions(completions) => completions.run(with_exit_codes(Cli::command())),
             Command::Man(man) => man.run(with_exit_codes(Cli::command())),

@@ -16,8 +16,8 @@ use super::route::{self, Route};
 use super::settings::HttpSettings;
 use super::x_road::{self, PathTarget, XRoadFault};
 use super::{audit_record, guard, proxy, sender};
-use crate::interaction::Identity;
 use crate::interaction::context::{NamedCollector, NamedKeys, RequestSource};
+use crate::interaction::{Identity, InteractionKind};
 use crate::turns::ClientKey;
 use fhir::outcome::{Hcert, Issue};
 

@@ -125,7 +125,7 @@ async fn the_statement_tells_of_every_row_and_of_nothing_else() {
     }
     assert_eq!(told, rows);
     // What is told of once is told of by each row of the same kind, but for those that are asked another way.
-    for row in INTERACTIONS.iter().filter(|row| row.resource() != "metadata") {
+    for row in INTERACTIONS.iter().filter(|row| !["metadata", "openapi.json"].contains(&row.resource())) {
         let is_told = INTERACTIONS.iter().any(|other| other.kind == row.kind && other.told.is_some());
         assert!(is_told, "{} is not told of", row.path);
     }

@@ -43,17 +43,22 @@ pub(crate) fn check(told: &TestResponse) {
     let Some(path) = path.strip_prefix("/fhir/") else { return };
     let segments: Vec<&str> = path.trim_end_matches('/').split('/').collect();
     let method = if method == "HEAD" { "GET" } else { method };
-    let fits = |(known, template, _): &&Documented| {
+    let fits = |(_, template, _): &&Documented| {
         let same = |(part, segment): (&String, &&str)| part.starts_with('{') || part == segment;
-        known == method && template.len() == segments.len() && template.iter().zip(&segments).all(same)
+        template.len() == segments.len() && template.iter().zip(&segments).all(same)
     };
     // A part that is the same is nearer than a place for any id.
     let places = |(_, template, _): &&Documented| template.iter().filter(|part| part.starts_with('{')).count();
-    let Some((_, _, statuses)) = OPERATIONS.iter().filter(fits).min_by_key(places) else { return };
+    let Some((_, nearest, _)) = OPERATIONS.iter().filter(fits).min_by_key(places) else { return };
+    let mut ways = OPERATIONS.iter().filter(|(_, template, _)| template == nearest);
+    let Some((_, _, statuses)) = ways.find(|(known, ..)| known == method) else { return };
     let status = told.status.as_u16();
     let is_named = statuses.contains(&status.to_string()) || statuses.contains(&format!("{}XX", status / 100));
     // A path whose id has another form leads nowhere.
-    assert!(is_named || told.codes().contains(&"HCERT-126".to_owned()), "/openapi.json does not name this status: {told}");
+    assert!(
+        is_named || told.codes().contains(&"HCERT-126".to_owned()),
+        "/openapi.json does not name this status: {told}"
+    );
 }
 
 async fn document(server: &Server) -> Value {
@@ -70,7 +75,6 @@ async fn it_is_the_same_at_the_root_and_below_the_base_path_and_needs_no_token()
     assert_eq!(told.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(server.get("/openapi.json").await.expect(200).json(), told.json());
     server.ask("OPTIONS", "openapi.json").await.expect(204);
-    server.ask("POST", "openapi.json").await.expect(405);
 }
 
 #[tokio::test]

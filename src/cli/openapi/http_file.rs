@@ -12,7 +12,8 @@ pub(super) fn text(requests: &[SampleRequest], base_url: &str) -> String {
         text.push_str("@token = \n");
     }
     for request in requests {
-        let _ = write!(text, "\n### {}: {}\n{} {{{{base}}}}{}\n", request.tag, request.id, request.method, request.path);
+        let _ =
+            write!(text, "\n### {}: {}\n{} {{{{base}}}}{}\n", request.tag, request.id, request.method, request.path);
         if request.needs_token {
             text.push_str("Authorization: Bearer {{token}}\n");
         }

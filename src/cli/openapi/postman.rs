@@ -18,7 +18,8 @@ pub(super) fn collection(requests: &[SampleRequest], base_url: &str) -> Value {
         "variable": [{"key": "base", "value": base_url}],
     });
     if requests.iter().any(|request| request.needs_token) {
-        collection["auth"] = json!({"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}", "type": "string"}]});
+        collection["auth"] =
+            json!({"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}", "type": "string"}]});
         collection["variable"][1] = json!({"key": "token", "value": ""});
     }
     collection

@@ -33,7 +33,13 @@ pub(super) fn shared(settings: &ApiSettings) -> Value {
         ),
         ("since", "query", "_since", "Versions from this moment on", json!({"type": "string", "format": "date-time"})),
         ("at", "query", "_at", "Versions that were current at some time within this dateTime", text()),
-        ("elements", "query", "_elements", "Names of elements, separated by commas; mandatory ones always come", text()),
+        (
+            "elements",
+            "query",
+            "_elements",
+            "Names of elements, separated by commas; mandatory ones always come",
+            text(),
+        ),
         (
             "summary",
             "query",
@@ -41,7 +47,13 @@ pub(super) fn shared(settings: &ApiSettings) -> Value {
             "The part of the resource that is shown",
             json!({"enum": ["true", "false", "text", "data", "count"]}),
         ),
-        ("pretty", "query", "_pretty", "Whether the answer has lines and indents for people", json!({"enum": ["true", "false"]})),
+        (
+            "pretty",
+            "query",
+            "_pretty",
+            "Whether the answer has lines and indents for people",
+            json!({"enum": ["true", "false"]}),
+        ),
         (
             "language",
             "header",
@@ -125,8 +137,13 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
                 take(&["count", "page", "elements", "summary"]);
             }
         }
-        InteractionKind::HistoryInstance | InteractionKind::HistoryType | InteractionKind::PatientHistory => take(&["count", "page", "since", "at"]),
-                InteractionKind::Read | InteractionKind::Vread | InteractionKind::PatientRead | InteractionKind::PatientVread => {
+        InteractionKind::HistoryInstance | InteractionKind::HistoryType | InteractionKind::PatientHistory => {
+            take(&["count", "page", "since", "at"])
+        }
+        InteractionKind::Read
+        | InteractionKind::Vread
+        | InteractionKind::PatientRead
+        | InteractionKind::PatientVread => {
             take(&["elements", "summary", "ifNoneMatch", "ifModifiedSince"]);
         }
         InteractionKind::AuditRead | InteractionKind::ReadDefinition => take(&["elements", "summary"]),
@@ -154,8 +171,14 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
         });
     }
     if !is_form {
-        all.extend(of_search(operation).into_iter().map(|(name, about, value)| query((kind, settings.names), &name, &about, value)));
-        all.extend(in_query(operation).iter().filter_map(|parameter| of_operation(operation, parameter, settings.names)));
+        all.extend(
+            of_search(operation)
+                .into_iter()
+                .map(|(name, about, value)| query((kind, settings.names), &name, &about, value)),
+        );
+        all.extend(
+            in_query(operation).iter().filter_map(|parameter| of_operation(operation, parameter, settings.names)),
+        );
     }
     all.extend(of_statements(kind, settings.names));
     Value::Array(all)
@@ -193,7 +216,9 @@ fn of_search(operation: &ApiOperation) -> Vec<(String, String, Value)> {
         }
         InteractionKind::PatientSearch => {
             let keys = ["_id", "_lastUpdated", "birthdate"].into_iter();
-            let of_row = |&(name, _, kind, about): &(&str, &str, &str, &str)| (name.to_owned(), about.to_owned(), value_of(kind));
+            let of_row = |&(name, _, kind, about): &(&str, &str, &str, &str)| {
+                (name.to_owned(), about.to_owned(), value_of(kind))
+            };
             OF_PATIENTS.iter().map(of_row).chain([sort(keys)]).collect()
         }
         _ => Vec::new(),
@@ -243,7 +268,8 @@ fn of_operation(operation: &ApiOperation, parameter: &ParameterDefinition, names
         schema = json!({"type": "array", "items": schema});
     }
     // On one resource the path says which.
-    let is_named = operation.is_of_one() && matches!(parameter.name, "url" | "system");
+    let is_named = operation.is_of_one()
+        && matches!((operation.kind(), parameter.name), (_, "url") | (InteractionKind::Lookup, "system"));
     let mut query = query((operation.kind(), names), parameter.name, parameter.kind.words(), schema);
     if is_named && let Some(query) = query.as_object_mut() {
         query.remove("example");

@@ -99,13 +99,17 @@ fn succeeded(operation: &ApiOperation) -> Map<String, Value> {
     };
     let answers = match operation.kind() {
         InteractionKind::Read | InteractionKind::Vread => {
-            vec![ok(answer("The certificate, as the caller may see it", resource("Composition"), &version)), unchanged()]
+            vec![
+                ok(answer("The certificate, as the caller may see it", resource("Composition"), &version)),
+                unchanged(),
+            ]
         }
         InteractionKind::PatientRead | InteractionKind::PatientVread => {
             vec![ok(answer("The patient", resource("Patient"), &version)), unchanged()]
         }
         InteractionKind::Create => {
-            let known = ok(answer("A certificate has this number already (If-None-Exist)", resource("Composition"), &made));
+            let known =
+                ok(answer("A certificate has this number already (If-None-Exist)", resource("Composition"), &made));
             vec![("201".to_owned(), written()), known]
         }
         InteractionKind::Update | InteractionKind::Suspend | InteractionKind::Cancel => vec![ok(written())],
@@ -161,8 +165,7 @@ fn refusals(operation: &ApiOperation) -> Vec<u16> {
     if operation.row.body == Some(BodyContent::Resource) || of_lists {
         statuses.push(422);
     }
-    let reads_past = matches!(kind, InteractionKind::Vread | InteractionKind::HistoryInstance);
-    if operation.resource == "Composition" && operation.is_of_one() && !reads_past {
+    if operation.resource == "Composition" && operation.is_of_one() && kind != InteractionKind::HistoryInstance {
         statuses.push(410);
     }
     if operation.row.changes {

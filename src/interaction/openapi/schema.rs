@@ -208,7 +208,8 @@ const TIME: &str = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]+)?$";
 fn certificate(names: &Names, profile: Profile) -> Value {
     let url = names.profile(profile);
     let rules = ProfileSource::new(names).elements(&url);
-    let definition = definitions::of_type("StructureDefinition").find(|it| it.id == profile.name()).map(|it| it.read(names));
+    let definition =
+        definitions::of_type("StructureDefinition").find(|it| it.id == profile.name()).map(|it| it.read(names));
     let title = definition.as_ref().and_then(|definition| definition.text("title")).unwrap_or(profile.name());
     let composition = element::of("Composition").map_or(&[][..], |definition| &definition.elements[..]);
     let (mut properties, mut required) = (Map::new(), vec!["meta".to_owned()]);
