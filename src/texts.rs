@@ -57,6 +57,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "data-protection.md",
     "acceptance.md",
     "deviations.md",
+    "e-its.md",
     "et/README.md",
     "et/liidestujale.md",
     "et/kaitajale.md",

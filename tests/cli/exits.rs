@@ -69,7 +69,7 @@ const ROWS: &[Row] = &[
     row("man",                "",                                                     true,   false),
     row("token",              "--role doctor --person 37605030299 --data NEW",        true,   true),
     row("openapi",            "",                                                     true,   false),
-    row("openapi",            "--as bruno --dir NEW",                                 false,  true),
+    row("openapi",            "--as bruno --dir NEW",                                 false,  false),
     row("catalogue",          "",                                                     true,   false),
     row("catalogue",          "--page driver-certificate",                            true,   false),
     row("docs",               "",                                                     true,   false),

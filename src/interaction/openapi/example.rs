@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ApiOperation;
+use super::api_operation::ApiOperation;
 use crate::interaction::table::InteractionKind;
 use certificate::{Names, Renaming};
 

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::super::capabilities::OF_PATIENTS;
 use super::super::operation_parameters::{ParameterDefinition, ParameterKind};
 use super::super::{audit_event, definition_search};
-use super::{ApiOperation, ApiSettings, example, in_query, schema};
+use super::api_operation::{ApiOperation, ApiSettings, in_query};
+use super::{example, schema};
 use crate::interaction::table::InteractionKind;
 use certificate::Names;
 use certificate::search::parameter::{PARAMETERS, Parameter, ParameterTarget, SORT_KEYS};
@@ -138,7 +139,7 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
             }
         }
         InteractionKind::HistoryInstance | InteractionKind::HistoryType | InteractionKind::PatientHistory => {
-            take(&["count", "page", "since", "at"])
+            take(&["count", "page", "since", "at"]);
         }
         InteractionKind::Read
         | InteractionKind::Vread

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ApiOperation, FHIR, schema};
+use super::api_operation::{ApiOperation, FHIR};
+use super::schema;
 use crate::interaction::table::{BodyContent, InteractionKind};
 
 /// Statuses of refusals, and what each means here.

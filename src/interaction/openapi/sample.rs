@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{FHIR, FORM};
+use super::api_operation::{FHIR, FORM};
 
 /// A request that can be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,6 @@ impl SampleRequest {
 
     /// The whole address.
     pub fn url(&self) -> String {
-        // What is beside the base path is told from the root of the server.
         [self.base_url.as_str(), &self.path].concat()
     }
 }
