@@ -59,6 +59,8 @@ mod token;
 mod two_commands;
 #[path = "cli/verify.rs"]
 mod verify;
+#[path = "cli/volumes.rs"]
+mod volumes;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
