@@ -15,6 +15,7 @@ mod demo;
 mod disk_space;
 mod docs;
 mod doctor;
+mod drill;
 mod export;
 mod failure;
 mod generate;
@@ -86,6 +87,7 @@ enum Command {
     Clock(clock::ClockArguments),
     Backup(backup::BackupArguments),
     Restore(restore::RestoreArguments),
+    Drill(drill::DrillArguments),
     Patients(patients::PatientsArguments),
     Terminology(terminology::TerminologyArguments),
     Audit(audit::AuditArguments),
@@ -212,6 +214,7 @@ impl Cli {
             Command::Clock(clock) => clock.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
+            Command::Drill(drill) => drill.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),

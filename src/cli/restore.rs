@@ -58,7 +58,7 @@ pub(super) struct RestoreArguments {
 
 /// Where a restore ends.
 #[derive(Clone, Copy, Debug)]
-enum RestoreTo {
+pub(super) enum RestoreTo {
     Change(u64),
     /// Milliseconds since 1970 UTC.
     Time(i64),
@@ -99,13 +99,10 @@ impl RestoreArguments {
             false => open::expect_writable(&config.storage.data),
         }
         .map_err(Failure::Failed)?;
-        let (told, trail) = restored(&archives, to, onto, &keys, &config, json).map_err(|problem| {
-            let wants = || disk_space::of_restore(archives.iter().map(PathBuf::as_path));
-            Failure::Failed(disk_space::named(problem, &config.storage.data, wants))
-        })?;
-        say(&(told + "\n"))?;
+        let done = restored(&archives, to, onto, &keys, &config)?;
+        say(&(done.told(&config.storage.data, json) + "\n"))?;
         // Searches work from the first start on. A cut here costs nothing: the start does what is left.
-        if trail.is_some()
+        if done.restored.is_some()
             && let Err(problem) = indexed(&config)
         {
             note(format_args!("the search index is built at the start: {problem}"));
@@ -113,7 +110,8 @@ impl RestoreArguments {
         if verify {
             super::verify::checked(&config, json, &[])?;
         }
-        expect_trail("the audit trail that was restored", &trail.unwrap_or_default())
+        let trail = done.restored.map(|restored| restored.trail).unwrap_or_default();
+        expect_trail("the audit trail that was restored", &trail)
     }
 }
 
@@ -169,7 +167,7 @@ fn checked(archives: &[PathBuf], keys: &ArchiveKeys, json: bool) -> Result<(), F
 }
 
 /// A trail that is not as it was written is told, and by the exit code too; everything else is there.
-fn expect_trail(which: &str, problems: &[String]) -> Result<(), Failure> {
+pub(super) fn expect_trail(which: &str, problems: &[String]) -> Result<(), Failure> {
     match problems {
         [] => Ok(()),
         _ => Err(Failure::Wrong(format!("{which} is not as it was written:\n{}", problems.join("\n")))),
@@ -229,7 +227,7 @@ fn survey_in_words(survey: &Survey) -> String {
     out + &whole(archives, &changed(changes), patients, bytes) + "\n"
 }
 
-fn changed(changes: u64) -> String {
+pub(super) fn changed(changes: u64) -> String {
     counted(changes, "change", "changes")
 }
 
@@ -292,15 +290,62 @@ fn chain(
     }
 }
 
-/// What is told, and what is wrong with the trail; nothing where the folder was left as it was.
-fn restored(
+/// What a restore came to.
+pub(super) struct RestoreOutcome {
+    /// Nothing where the folder had come as far already and was left as it was.
+    pub restored: Option<Restored>,
+    /// The last change that the folder has.
+    pub until: u64,
+    /// When the newest archive was taken, milliseconds since 1970 UTC.
+    pub taken_at: i64,
+}
+
+impl RestoreOutcome {
+    /// What is told of a data folder.
+    fn told(&self, data: &Path, json: bool) -> String {
+        let until = self.until;
+        let Some(Restored { epoch, patients_until, next_id, archives, trail, .. }) = &self.restored else {
+            return match json {
+                true => json!({"data": data, "archives": 0, "until": until}).to_string(),
+                false => format!("{}\nhas come as far already, to change {until}; nothing was changed", data.display()),
+            };
+        };
+        match json {
+            true => json!({
+                "data": data, "archives": archives, "until": until, "patientsUntil": patients_until, "epoch": epoch, "nextId": next_id, "trail": trail,
+            })
+            .to_string(),
+            false => format!(
+                "{}\nrestored from {} up to change {until}, with {}\nepoch {epoch}, new certificates begin with id {next_id}",
+                data.display(),
+                counted(*archives as u64, "archive", "archives"),
+                of_register(*patients_until)
+            ),
+        }
+    }
+}
+
+/// Makes the folder of the settings of archives.
+pub(super) fn restored(
     archives: &[PathBuf],
     to: Option<RestoreTo>,
     onto: bool,
     keys: &ArchiveKeys,
     config: &Config,
-    json: bool,
-) -> Result<(String, Option<Vec<String>>), String> {
+) -> Result<RestoreOutcome, Failure> {
+    filled(archives, to, onto, keys, config).map_err(|problem| {
+        let wants = || disk_space::of_restore(archives.iter().map(PathBuf::as_path));
+        Failure::Failed(disk_space::named(problem, &config.storage.data, wants))
+    })
+}
+
+fn filled(
+    archives: &[PathBuf],
+    to: Option<RestoreTo>,
+    onto: bool,
+    keys: &ArchiveKeys,
+    config: &Config,
+) -> Result<RestoreOutcome, String> {
     let mut bars = Bars::new();
     let change = match to {
         Some(RestoreTo::Change(change)) => Some(change),
@@ -308,6 +353,7 @@ fn restored(
     };
     let chain = chain(archives, change, onto, keys, &mut bars)?;
     let mut chain = chain.as_slice();
+    let taken_at = chain.last().map_or(0, |last| last.about.at);
     let mut wanted = RestoreOptions {
         data: config.storage.data.clone(),
         cache_bytes: config.storage.cache_mb * 1024 * 1024,
@@ -332,36 +378,14 @@ fn restored(
     bars.finish();
     let Some(restored) = restored? else {
         let until = wanted.to.or(chain.last().map(|last| last.about.until)).unwrap_or_default();
-        return Ok((has_all(&wanted.data, until, json), None));
+        return Ok(RestoreOutcome { restored: None, until, taken_at });
     };
     let restored = restored.finish(|restored, store| write_down(chain, restored, store, config))?;
-    let Restored { epoch, until, patients_until, next_id, archives, trail } = restored;
-    let data = &config.storage.data;
-    let told = match json {
-        true => json!({
-            "data": data, "archives": archives, "until": until.0, "patientsUntil": patients_until, "epoch": epoch, "nextId": next_id, "trail": trail,
-        })
-        .to_string(),
-        false => format!(
-            "{}\nrestored from {} up to change {until}, with {}\nepoch {epoch}, new certificates begin with id {next_id}",
-            data.display(),
-            counted(archives as u64, "archive", "archives"),
-            of_register(patients_until)
-        ),
-    };
-    Ok((told, Some(trail)))
-}
-
-/// The report about a folder that already has everything in the archives.
-fn has_all(data: &Path, until: u64, json: bool) -> String {
-    match json {
-        true => json!({"data": data, "archives": 0, "until": until}).to_string(),
-        false => format!("{}\nhas come as far already, to change {until}; nothing was changed", data.display()),
-    }
+    Ok(RestoreOutcome { until: restored.until.0, restored: Some(restored), taken_at })
 }
 
 /// Builds the search index of what was restored.
-fn indexed(config: &Config) -> Result<(), String> {
+pub(super) fn indexed(config: &Config) -> Result<(), String> {
     let engine = open::existing(config)?;
     let mut steps = Steps::new("changes found by searches");
     let built = engine.wait_until_searchable(&mut |at, of| steps.show(at.0, of.0));

@@ -94,7 +94,7 @@ fn unopened(folder: &Path, problem: String) -> Result<VerifyReport, String> {
 }
 
 /// What was found, and whether a server runs.
-fn verify(config: &Config, heads: &[KnownHead]) -> Result<(VerifyReport, bool), String> {
+pub(super) fn verify(config: &Config, heads: &[KnownHead]) -> Result<(VerifyReport, bool), String> {
     let folder = &config.storage.data;
     let mut parts = Parts::new();
     let request = CommandRequest::Verify { heads: heads.iter().map(ToString::to_string).collect() };

@@ -231,6 +231,44 @@ fn a_restore_that_is_killed_when_its_mark_goes_is_in_the_trail() {
 }
 
 #[test]
+fn a_drill_says_how_long_a_restore_takes_and_leaves_nothing() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(200, 3)).expect(0);
+    fs::create_dir(place.path("archives")).unwrap();
+    place.run(&["backup", "archives", "--data", "data"]).expect(0);
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(10, 4)).expect(0);
+    place.run(&["backup", "archives", "--incremental", "--data", "data"]).expect(0);
+    let drill = |flags: &[&str]| place.run(&[&["drill", "--data", "data"], flags].concat());
+    let names = |folder: &str| fs::read_dir(place.path(folder)).unwrap().count();
+
+    let told = drill(&["archives", "--rto", "3600", "--rpo", "3600"]);
+    for line in ["restored  ", "searches  answered after ", "verified  whole, in ", "RTO       ", "RPO       "] {
+        assert!(told.expect(0).text().lines().any(|told| told.starts_with(line)), "{line}: {}", told.text());
+    }
+    assert!(!place.path("hcert-drill-data").exists());
+
+    fs::write(place.path("hcert.toml"), "[backup]\nfolder = \"archives\"\n").unwrap();
+    let result = json(drill(&["--json", "--scratch", "elsewhere"]).expect(0).text());
+    assert_eq!(result["archives"], 2);
+    let (restored, searchable) = (&result["restored_s"], &result["searchable_s"]);
+    let parts = restored.as_f64().unwrap() + searchable.as_f64().unwrap();
+    assert!((result["rto_s"].as_f64().unwrap() - parts).abs() < 0.001 && result["rpo_s"].as_f64().unwrap() > 0.0);
+    assert!(!place.path("elsewhere").exists());
+
+    drill(&["--rto", "0"]).expect(1).says("RTO is ").says("more than the 0 s that are allowed");
+    drill(&["--rpo", "0"]).expect(1).says("RPO is ");
+    fs::create_dir(place.path("mine")).unwrap();
+    fs::write(place.path("mine/note"), "keep").unwrap();
+    drill(&["--scratch", "mine"]).expect(1).says("mine: it is not empty");
+    assert_eq!((names("mine"), names("archives")), (1, 4));
+    drill(&["--scratch", "data/new"]).expect(2).says("does not touch the data folder");
+    fs::remove_file(place.path("hcert.toml")).unwrap();
+    drill(&[]).expect(2).says("backup.folder is not set");
+    drill(&["nowhere"]).expect(1).says("nowhere");
+    assert!(!place.path("hcert-drill-data").exists());
+}
+
+#[test]
 fn backups_by_the_clock_are_taken_by_the_server() {
     let place = Place::new();
     fs::create_dir(place.path("archives")).unwrap();

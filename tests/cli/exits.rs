@@ -48,6 +48,7 @@ const ROWS: &[Row] = &[
     row("backup",             "NEW --data data",                                      true,   true),
     row("restore",            "full.tar --data NEW",                                  true,   true),
     row("restore",            "--onto full.tar --data restored",                      true,   false),
+    row("drill",              "full.tar --scratch NEW --data NEW",                    true,   true),
     row("patients import",    "patients.ndjson --data NEW",                           false,  true),
     row("patients list",      "--data data",                                          true,   false),
     row("terminology load",   "lists.json --data data",                               true,   false),
