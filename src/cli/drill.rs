@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn times_are_said_in_the_unit_that_fits() {
-        let said = |seconds| words(Duration::from_millis(seconds * 1_000));
+        let said = |seconds: u64| words(Duration::from_millis(seconds * 1_000));
         assert_eq!(
             [0, 119, 120, 7_199, 7_200, 172_799, 172_800].map(said),
             ["0.0 s", "119.0 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
