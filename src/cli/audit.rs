@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
@@ -44,6 +45,9 @@ struct AuditVerifyArguments {
     /// A head that was printed earlier and must still be part of the trail
     #[arg(long, value_name = "NUMBER:HASH", value_parser = head)]
     head: Option<ChainHead>,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -169,9 +173,9 @@ impl AuditArguments {
     pub(super) fn run(self) -> Result<(), Failure> {
         open::for_owner_only();
         match self.command {
-            AuditCommand::Verify(AuditVerifyArguments { head, common }) => {
+            AuditCommand::Verify(AuditVerifyArguments { head, json, common }) => {
                 let config = common.load(|_| ())?;
-                verify(head, &config)
+                verify(head, json, &config)
             }
             AuditCommand::Head(AuditHeadArguments { json, common }) => {
                 let config = common.load(|_| ())?;
@@ -214,7 +218,7 @@ const NEXT: &str = "\nnext: keep a copy of the data folder as it is; `hcert veri
                     --head` compares the trail with a head that was kept elsewhere; tell whoever is responsible for data protection \
                     of a trail that was changed";
 
-fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
+fn verify(head: Option<ChainHead>, json: bool, config: &Config) -> Result<(), Failure> {
     let request = CommandRequest::AuditVerify { head: head.map(|head| head.to_string()) };
     let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
         Some(server) => told(&server, &mut |_| Ok(())).map_err(Failure::Failed)?,
@@ -226,7 +230,10 @@ fn verify(head: Option<ChainHead>, config: &Config) -> Result<(), Failure> {
             },
         },
     };
-    say(&report)?;
+    say(&match json {
+        true => json!({"whole": is_whole, "report": report.lines().collect::<Vec<_>>()}).to_string() + "\n",
+        false => report,
+    })?;
     if is_whole {
         Ok(())
     } else {

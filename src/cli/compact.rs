@@ -3,6 +3,7 @@
 use std::fs;
 
 use clap::Args;
+use serde_json::json;
 
 use super::{Common, Failure, disk_space, open, say};
 use crate::audit::AuditAction;
@@ -16,6 +17,9 @@ use engine::{Compacted, STORE_FILE};
 /// server must be stopped: it uses free pages again by itself, so this pays after much was taken away, or after a large import.
 #[derive(Args, Debug)]
 pub(super) struct CompactArguments {
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -23,16 +27,20 @@ pub(super) struct CompactArguments {
 impl CompactArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let config = self.common.load(|_| ())?;
+        let CompactArguments { json, common } = self;
+        let config = common.load(|_| ())?;
         open::for_owner_only();
         let Compacted { store, index } = compact(&config).map_err(|problem| {
             Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_compact(&config)))
         })?;
-        say(&format!(
-            "store.redb: {} bytes before, {} after\nindex: {} bytes before, {} after\n",
-            store.0, store.1, index.0, index.1
-        ))?;
-        Ok(())
+        let file = |(before, after)| json!({"before": before, "after": after});
+        say(&match json {
+            true => json!({"store": file(store), "index": file(index)}).to_string() + "\n",
+            false => format!(
+                "store.redb: {} bytes before, {} after\nindex: {} bytes before, {} after\n",
+                store.0, store.1, index.0, index.1
+            ),
+        })
     }
 }
 

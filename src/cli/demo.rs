@@ -40,6 +40,9 @@ pub(super) struct DemoArguments {
     /// Certificates beside those of the twenty people, such as 1000, 10k or 1M
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_count)]
     count: u64,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -47,7 +50,7 @@ pub(super) struct DemoArguments {
 impl DemoArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let DemoArguments { count, common } = self;
+        let DemoArguments { count, json, common } = self;
         let config = common.load(|config| config.access.mode = AccessMode::Developer)?;
         open::for_owner_only();
         open::expect_unused(&config.storage.data, false).map_err(Failure::Failed)?;
@@ -62,6 +65,9 @@ impl DemoArguments {
         engine.close();
         let filled = filled.map_err(Failure::Failed)?;
         kept.map_err(Failure::Failed)?;
+        if json {
+            return say(&format!("{}\n", filled.as_json()));
+        }
         note(filled.summary());
         say(&people())
     }
@@ -88,6 +94,20 @@ impl DemoFill {
                 PEOPLE.len()
             ),
         }
+    }
+}
+
+impl DemoFill {
+    fn as_json(&self) -> serde_json::Value {
+        let (versions, patients) = match self {
+            DemoFill::Before => (0, 0),
+            DemoFill::Now { imported, patients } => (*imported, *patients),
+        };
+        let person = |person: &DemoPerson| {
+            let DemoPerson { id, code, name, about, .. } = person;
+            json!({"patient": format!("Patient/{id}"), "code": code, "name": name, "about": about})
+        };
+        json!({"versions": versions, "patients": patients, "people": PEOPLE.iter().map(person).collect::<Vec<_>>()})
     }
 }
 

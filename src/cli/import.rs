@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::progress::ProgressBarLine;
-use super::{Common, Failure, disk_space, note};
+use super::{Common, Failure, disk_space, report};
 use crate::audit::{self, AuditAction};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions};
 use crate::config::Config;
@@ -30,6 +31,9 @@ pub(super) struct ImportArguments {
     /// Stop at the first line that cannot be taken
     #[arg(long)]
     stop_at_bad: bool,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -37,17 +41,24 @@ pub(super) struct ImportArguments {
 impl ImportArguments {
     /// Runs the command. Lines that were not taken make it fail in the end.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let ImportArguments { file, stop_at_bad, common } = self;
+        let ImportArguments { file, stop_at_bad, json, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
-        let BulkProgress { lines, stored, identical, bad, .. } =
-            import(&file, stop_at_bad, &config).map_err(|problem| {
-                Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_import(&file)))
-            })?;
+        let done = import(&file, stop_at_bad, &config).map_err(|problem| {
+            Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_import(&file)))
+        })?;
+        let BulkProgress { lines, stored, identical, bad, .. } = done;
         let read = counted(lines, "line", "lines");
-        note(format_args!("{read}: {stored} stored, {identical} there already, {bad} not taken"));
+        let words = format_args!("{read}: {stored} stored, {identical} there already, {bad} not taken");
+        report(json, words, &as_json(&file, &done))?;
         all_taken(bad, lines)
     }
+}
+
+/// What became of the lines of a file.
+pub(super) fn as_json(file: &Path, done: &BulkProgress) -> Value {
+    let BulkProgress { lines, stored, identical, bad, .. } = done;
+    json!({"file": file, "lines": lines, "stored": stored, "identical": identical, "bad": bad})
 }
 
 /// # Errors

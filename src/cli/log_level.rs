@@ -34,6 +34,9 @@ struct LevelOf {
     /// Of answers below status 400 one in N has a line, 1 to 1000000; failures are not sampled
     #[arg(long, value_name = "N")]
     sample: Option<u32>,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -41,7 +44,7 @@ struct LevelOf {
 impl LogCommand {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let LevelRequest::Level(LevelOf { level, target, sample, common }) = self.what;
+        let LevelRequest::Level(LevelOf { level, target, sample, json, common }) = self.what;
         let config = common.load(|_| ())?;
         let order = LogOrder { level, target, sample };
         order.check().map_err(Failure::Usage)?;
@@ -56,7 +59,11 @@ impl LogCommand {
         read.map_err(|error| Failure::Failed(error.to_string()))?;
         let told = serde_json::from_str::<Result<LogState, String>>(&line);
         let told = told.map_err(|error| Failure::Failed(format!("the server's answer is not understood: {error}")))?;
-        say(&in_words(&told.map_err(Failure::Failed)?))
+        let state = told.map_err(Failure::Failed)?;
+        say(&match json {
+            true => serde_json::to_string(&state).expect("texts and numbers have a JSON form") + "\n",
+            false => in_words(&state),
+        })
     }
 }
 

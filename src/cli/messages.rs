@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use serde_json::Value;
+
 use super::failure::Failure;
 use super::log;
 
@@ -20,6 +22,20 @@ pub(super) fn written(done: io::Result<()>) -> Result<(), Failure> {
             Err(Failure::Failed(format!("standard output cannot be written: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// The result of a command whose words are for the person at the terminal: with `--json` it is JSON on standard output instead.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn report(json: bool, words: impl fmt::Display, value: &Value) -> Result<(), Failure> {
+    match json {
+        true => say(&format!("{value}\n")),
+        false => {
+            note(words);
+            Ok(())
+        }
     }
 }
 

@@ -52,7 +52,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use common::{Common, settings};
 pub use failure::{Failure, leave};
-use messages::{note, say, written};
+use messages::{note, report, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
 use crate::documents::Documents;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::import::{open, through_server};
+use super::import::{as_json, open, through_server};
 use super::log::harmless;
 use super::output::{OpenOutput, OutputArguments};
 use super::progress::ProgressBarLine;
-use super::{Common, Failure, disk_space, note};
+use super::{Common, Failure, disk_space, report};
 use crate::audit::{self, AuditAction};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, BulkProgress, ImportOptions, ListedPatient};
@@ -44,6 +44,9 @@ struct PatientsImportArguments {
     /// Stop at the first line that cannot be taken
     #[arg(long)]
     stop_at_bad: bool,
+    /// Tell the result as JSON, of several files one a line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -72,7 +75,7 @@ impl PatientsArguments {
 
 impl PatientsImportArguments {
     fn run(self) -> Result<(), Failure> {
-        let PatientsImportArguments { files, stop_at_bad, common } = self;
+        let PatientsImportArguments { files, stop_at_bad, json, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
         let (mut lines, mut bad) = (0, 0);
@@ -86,7 +89,7 @@ impl PatientsImportArguments {
                 of_file(disk_space::named(problem, &config.storage.data, || disk_space::of_import(file)))
             })?;
             let of_file = if files.len() > 1 { format!("{}: ", file.display()) } else { String::new() };
-            summary(&of_file, done);
+            report(json, summary(&of_file, &done), &as_json(file, &done))?;
             lines += done.lines;
             bad += done.bad;
         }
@@ -94,14 +97,14 @@ impl PatientsImportArguments {
     }
 }
 
-fn summary(of_file: &str, done: BulkProgress) {
-    let BulkProgress { lines, stored, identical, bad, .. } = done;
+fn summary(of_file: &str, done: &BulkProgress) -> String {
+    let &BulkProgress { lines, stored, identical, bad, .. } = done;
     let told = match bad > BAD_PATIENTS_TOLD_MAX {
         true => format!(", the first {BAD_PATIENTS_TOLD_MAX} told above"),
         false => String::new(),
     };
     let lines = counted(lines, "line", "lines");
-    note(format_args!("{of_file}{lines}: {stored} stored, {identical} there already, {bad} not taken{told}"));
+    format!("{of_file}{lines}: {stored} stored, {identical} there already, {bad} not taken{told}")
 }
 
 fn import(

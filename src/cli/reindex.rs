@@ -3,9 +3,10 @@
 use std::io::BufRead;
 
 use clap::Args;
+use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, disk_space, note, open};
+use super::{Common, Failure, disk_space, open, report};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::socket::{self, CommandProgress, CommandRequest};
@@ -24,6 +25,9 @@ pub(super) struct Reindex {
     /// entry itself is damaged.
     #[arg(long)]
     derived: bool,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -31,23 +35,24 @@ pub(super) struct Reindex {
 impl Reindex {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let config = self.common.load(|_| ())?;
+        let Reindex { derived, json, common } = self;
+        let config = common.load(|_| ())?;
         open::for_owner_only();
-        if self.derived {
+        if derived {
             let others = derive(&config).map_err(|problem| {
                 Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_index(&config)))
             })?;
-            match others.as_slice() {
-                [] => note(format_args!("every derived table was as it should be")),
-                others => note(format_args!("made anew, since they were not as they should be: {}", others.join(", "))),
-            }
-            return Ok(());
+            let words = match others.as_slice() {
+                [] => "every derived table was as it should be".to_owned(),
+                others => format!("made anew, since they were not as they should be: {}", others.join(", ")),
+            };
+            return report(json, words, &json!({"madeAnew": others}));
         }
         let certificates = reindex(&config).map_err(|problem| {
             Failure::Failed(disk_space::named(problem, &config.storage.data, || disk_space::of_index(&config)))
         })?;
-        note(format_args!("the index was built again: {}", counted(certificates, "certificate", "certificates")));
-        Ok(())
+        let words = format!("the index was built again: {}", counted(certificates, "certificate", "certificates"));
+        report(json, words, &json!({"certificates": certificates}))
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
-use super::{Common, Failure, note, open, say};
+use super::{Common, Failure, open, report, say};
 use crate::audit::AuditAction;
 use crate::config::Config;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -41,6 +42,9 @@ struct TerminologyLoadArguments {
     /// The files to read, or - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -48,6 +52,9 @@ struct TerminologyLoadArguments {
 /// Show every code system and value set, those that ship and those that were loaded
 #[derive(Args, Debug)]
 struct TerminologyListArguments {
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -57,6 +64,9 @@ struct TerminologyListArguments {
 struct Remove {
     /// Address of the code system or value set
     url: String,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -65,9 +75,13 @@ impl TerminologyArguments {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
         match self.command {
-            TerminologyCommand::Load(TerminologyLoadArguments { files, common }) => load(&files, &settings(common)?),
-            TerminologyCommand::List(TerminologyListArguments { common }) => list(&settings(common)?),
-            TerminologyCommand::Remove(Remove { url, common }) => remove(url, &settings(common)?),
+            TerminologyCommand::Load(TerminologyLoadArguments { files, json, common }) => {
+                show(&load(&files, &settings(common)?)?, json)
+            }
+            TerminologyCommand::List(TerminologyListArguments { json, common }) => {
+                show(&list(&settings(common)?)?, json)
+            }
+            TerminologyCommand::Remove(Remove { url, json, common }) => remove(&url, json, &settings(common)?),
         }
     }
 }
@@ -78,7 +92,7 @@ fn settings(common: Common) -> Result<Config, Failure> {
     Ok(config)
 }
 
-fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
+fn load(files: &[PathBuf], config: &Config) -> Result<Vec<ListLine>, Failure> {
     let mut lists = Vec::new();
     let mut problems = Vec::new();
     for file in files {
@@ -100,28 +114,26 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
             own.load(&lists, system_clock()())
         })?,
     };
-    show(&done.map_err(|problems| failed(&problems))?)
+    done.map_err(|problems| failed(&problems))
 }
 
-fn list(config: &Config) -> Result<(), Failure> {
-    let lines = match ask(config, &CommandRequest::TerminologyList, b"")? {
+fn list(config: &Config) -> Result<Vec<ListLine>, Failure> {
+    Ok(match ask(config, &CommandRequest::TerminologyList, b"")? {
         Some(lines) => lines,
         None => in_folder(open::existing(config), config, None, Lists::lines)?,
-    };
-    show(&lines)
+    })
 }
 
-fn remove(url: String, config: &Config) -> Result<(), Failure> {
-    let done: Result<(), Vec<String>> = match ask(config, &CommandRequest::TerminologyRemove { url: url.clone() }, b"")?
-    {
-        Some(done) => done,
-        None => {
-            in_folder(open::existing(config), config, Some("hcert terminology remove"), |lists| lists.remove(&url))?
-        }
-    };
+fn remove(url: &str, json: bool, config: &Config) -> Result<(), Failure> {
+    let done: Result<(), Vec<String>> =
+        match ask(config, &CommandRequest::TerminologyRemove { url: url.to_owned() }, b"")? {
+            Some(done) => done,
+            None => {
+                in_folder(open::existing(config), config, Some("hcert terminology remove"), |lists| lists.remove(url))?
+            }
+        };
     done.map_err(|problems| failed(&problems))?;
-    note(format_args!("removed {url}"));
-    Ok(())
+    report(json, format_args!("removed {url}"), &json!({"removed": url}))
 }
 
 /// The bytes of a file, no more than are allowed.
@@ -169,8 +181,11 @@ fn in_folder<T>(
     done.map_err(Failure::Failed)
 }
 
-/// One line for each list; columns are separated by tabs, so that other programs read them too.
-fn show(lines: &[ListLine]) -> Result<(), Failure> {
+/// One line for each list, with columns that are separated by tabs, or a JSON list.
+fn show(lines: &[ListLine], json: bool) -> Result<(), Failure> {
+    if json {
+        return say(&format!("{}\n", json!(lines)));
+    }
     let line = |line: &ListLine| {
         let ListLine { resource_type, url, is_complete, codes, loaded_at } = line;
         let content = if *is_complete { "complete" } else { "fragment" };

@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use clap::CommandFactory;
 use hcert::cli::Cli;
+use serde_json::{Deserializer, Value};
 
 use super::process::{Process, eventually, hcert, wait};
 use super::{Place, lines};
@@ -80,6 +81,43 @@ const ROWS: &[Row] = &[
 
 const fn row(command: &'static str, arguments: &'static str, writes: bool, stores: bool) -> Row {
     Row { command, arguments, writes, stores }
+}
+
+/// Commands whose result is the exit code, a file, or a text in a form of its own; every other one has `--json`.
+const WITHOUT_JSON: [&str; 18] = [
+    "dev",
+    "serve",
+    "generate",
+    "export",
+    "patients list",
+    "audit export",
+    "audit who",
+    "audit accept",
+    "clock accept",
+    "clock reset",
+    "config check",
+    "permissions check",
+    "completions",
+    "man",
+    "token",
+    "docs",
+    "openapi",
+    "bench",
+];
+
+#[test]
+fn every_command_that_reports_something_does_so_in_json() {
+    let prepared = Prepared::new();
+    for Row { command, arguments, .. } in ROWS.iter().filter(|row| !WITHOUT_JSON.contains(&row.command)) {
+        if *command == "catalogue" && arguments.contains("--page") {
+            continue;
+        }
+        let mut ran = prepared.command(command, &format!("{arguments} --json"));
+        let output = ran.output().expect("the program was built before");
+        let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let values: Result<Vec<Value>, _> = Deserializer::from_str(&out).into_iter().collect();
+        assert!(values.is_ok_and(|values| !values.is_empty()), "hcert {command} {arguments} --json: {out}{said}");
+    }
 }
 
 /// A folder with a data folder, an archive of it and files to read, beside a running server of another folder.
