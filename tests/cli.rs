@@ -32,6 +32,8 @@ mod lines;
 mod log_reader;
 #[path = "cli/open_metrics.rs"]
 mod open_metrics;
+#[path = "cli/openapi.rs"]
+mod openapi;
 #[path = "cli/other_users.rs"]
 mod other_users;
 #[path = "cli/packaging.rs"]

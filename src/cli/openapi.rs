@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::Failure;
+use super::config::ServingCommand;
 use super::open::{names, token_policy};
 use super::output::OutputArguments;
 use crate::interaction::openapi::sample::SampleRequest;
@@ -26,6 +27,10 @@ pub(super) struct OpenApi {
     /// What to write
     #[arg(long = "as", value_enum, default_value_t = Form::Openapi)]
     form: Form,
+
+    /// The command that serves it: with serve, requests bring a token
+    #[arg(long = "for", value_enum, value_name = "COMMAND", default_value = "dev")]
+    command: ServingCommand,
 
     #[command(flatten)]
     out: OutputArguments,
@@ -54,7 +59,8 @@ enum Form {
 impl OpenApi {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let config = super::settings(self.config)?;
+        let mut config = super::settings(self.config)?;
+        config.access.mode = self.command.mode();
         let base_url = config.base_url();
         let (names, tokens) = (names(&config, &base_url), token_policy(&config));
         let count = Counts { default: config.search.count_default, max: config.search.count_max };

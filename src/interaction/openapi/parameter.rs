@@ -150,8 +150,9 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
         InteractionKind::AuditRead | InteractionKind::ReadDefinition => take(&["elements", "summary"]),
         InteractionKind::Create => take(&["return", "ifNoneExist"]),
         InteractionKind::Update => take(&["return", "ifMatch"]),
-        InteractionKind::Suspend | InteractionKind::Cancel => take(&["return", "ifMatch"]),
-        InteractionKind::Delete | InteractionKind::SetConsent => take(&["ifMatch"]),
+        InteractionKind::Suspend | InteractionKind::Cancel | InteractionKind::Delete | InteractionKind::SetConsent => {
+            take(&["ifMatch"]);
+        }
         _ => {}
     }
     let asks_registry = operation.row.asks_registry

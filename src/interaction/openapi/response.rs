@@ -113,7 +113,10 @@ fn succeeded(operation: &ApiOperation) -> Map<String, Value> {
                 ok(answer("A certificate has this number already (If-None-Exist)", resource("Composition"), &made));
             vec![("201".to_owned(), written()), known]
         }
-        InteractionKind::Update | InteractionKind::Suspend | InteractionKind::Cancel => vec![ok(written())],
+        InteractionKind::Update => vec![ok(written())],
+        InteractionKind::Suspend | InteractionKind::Cancel => {
+            vec![ok(answer("The certificate in its new state", resource("Composition"), &made))]
+        }
         InteractionKind::Delete => vec![("204".to_owned(), json!({"description": "Deleted"}))],
         InteractionKind::HistoryInstance
         | InteractionKind::HistoryType
