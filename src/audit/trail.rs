@@ -249,27 +249,30 @@ impl TrailFile {
     /// It cannot be read.
     pub fn content(&self, folder: &Path) -> io::Result<Option<Vec<u8>>> {
         let file = self.name.file();
-        let path = self.name.within(folder);
-        let read = match self.name {
-            TrailFileName::Plain(_) => regular_file::read_written(&path, AUDIT_FILE_BYTES_MAX).map(|(bytes, _)| bytes),
-            TrailFileName::Sealed(_) => {
-                regular_file::read_itself(&path, AUDIT_FILE_BYTES_MAX).map(|bytes| expanded(&bytes))
-            }
+        let sealed = |name: TrailFileName| {
+            regular_file::read_itself(&name.within(folder), AUDIT_FILE_BYTES_MAX).map(|bytes| {
+                let content = expanded(&bytes);
+                let whole = content.len() as u64;
+                (content, whole)
+            })
         };
-        let mut content = match read {
-            Ok(bytes) => bytes,
+        let read = match self.name {
+            TrailFileName::Plain(_) => regular_file::read_written(&self.name.within(folder), AUDIT_FILE_BYTES_MAX),
+            TrailFileName::Sealed(_) => sealed(self.name),
+        };
+        let (mut content, whole) = match read {
+            Ok(read) => read,
             // It may have been sealed since the folder was listed.
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                match regular_file::read_itself(&TrailFileName::Sealed(file).within(folder), AUDIT_FILE_BYTES_MAX) {
-                    Ok(bytes) => expanded(&bytes),
-                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                    Err(error) => return Err(error),
-                }
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => match sealed(TrailFileName::Sealed(file)) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            },
             Err(error) => return Err(error),
         };
-        if let Some(length) = self.length.and_then(|length| usize::try_from(length).ok()) {
-            content.truncate(length);
+        if let Some(counts) = self.length {
+            // What counts and is zero was overwritten.
+            content.resize(usize::try_from(counts.min(whole)).unwrap_or(usize::MAX), 0);
         }
         Ok(Some(content))
     }

@@ -301,7 +301,7 @@ pub(super) struct RestoreOutcome {
 }
 
 impl RestoreOutcome {
-    /// What is told of a data folder.
+    /// The report for a person, or as JSON.
     fn told(&self, data: &Path, json: bool) -> String {
         let until = self.until;
         let Some(Restored { epoch, patients_until, next_id, archives, trail, .. }) = &self.restored else {

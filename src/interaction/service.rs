@@ -308,7 +308,9 @@ impl Service {
             let (names, count, tokens) = (&self.settings.names, self.settings.count, &self.policy.tokens);
             openapi::description(&ApiSettings { base_url: BASE_URL_PLACE, names, count, tokens }).to_string()
         });
-        let body = described.replace(BASE_URL_PLACE, &context.base_url).into_bytes();
+        // A path of X-Road may have a quote, which would end that of a shell in a snippet.
+        let base_url = context.base_url.replace('\'', "%27");
+        let body = described.replace(BASE_URL_PLACE, &base_url).into_bytes();
         Answer { status: 200, body, ..Answer::default() }
     }
 

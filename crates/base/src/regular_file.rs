@@ -65,26 +65,20 @@ pub fn read_itself(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As there.
 pub fn read_written(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
-    let mut file = open_itself(path)?.take(bytes_max);
     let (mut bytes, mut zeros) = (Vec::new(), 0);
-    let mut block = vec![0; BLOCK_BYTES];
-    loop {
-        let count = file.read(&mut block)?;
-        let read = &block[..count];
-        match is_zero(read) {
-            true => zeros += count,
-            false => {
-                bytes.resize(bytes.len() + zeros, 0);
-                bytes.extend_from_slice(read);
-                zeros = 0;
-            }
+    each_block(path, bytes_max, |block| {
+        if is_zero(block) {
+            zeros += block.len();
+        } else {
+            bytes.resize(bytes.len() + zeros, 0);
+            bytes.extend_from_slice(block);
+            zeros = 0;
         }
-        if count == 0 {
-            let length = (bytes.len() + zeros) as u64;
-            bytes.resize(bytes.len() + zeros.min(BLOCK_BYTES), 0);
-            return Ok((bytes, length));
-        }
-    }
+        true
+    })?;
+    let whole = (bytes.len() + zeros) as u64;
+    bytes.resize(bytes.len() + zeros.min(BLOCK_BYTES), 0);
+    Ok((bytes, whole))
 }
 
 /// Whether such a file holds nothing but zeros.
@@ -92,12 +86,23 @@ pub fn read_written(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, u64)> {
 /// # Errors
 /// As [`read_itself`].
 pub fn is_unwritten(path: &Path, bytes_max: u64) -> io::Result<bool> {
+    let mut is_unwritten = true;
+    each_block(path, bytes_max, |block| {
+        is_unwritten = is_zero(block);
+        is_unwritten
+    })?;
+    Ok(is_unwritten)
+}
+
+/// Reads a file block by block, for as long as `goes_on` says so.
+fn each_block(path: &Path, bytes_max: u64, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let mut file = open_itself(path)?.take(bytes_max);
     let mut block = vec![0; BLOCK_BYTES];
     loop {
-        match file.read(&mut block)? {
-            0 => return Ok(true),
-            count if !is_zero(&block[..count]) => return Ok(false),
+        match file.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(count) if !goes_on(&block[..count]) => return Ok(()),
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => {}
         }
     }
@@ -106,8 +111,8 @@ pub fn is_unwritten(path: &Path, bytes_max: u64) -> io::Result<bool> {
 /// Bytes that are read at once of a file that was made ahead.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// No byte ends it early, so that many are looked at with one instruction.
-fn is_zero(bytes: &[u8]) -> bool {
+/// Whether all of these bytes are zero. No byte ends it early, so that many are looked at with one instruction.
+pub fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
@@ -214,6 +219,29 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use super::*;
+
+    #[test]
+    fn of_a_file_made_ahead_what_was_written_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        let size = 3 * BLOCK_BYTES + 5;
+        let all = size as u64;
+        for ends in [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 7, size] {
+            let mut content = vec![0; size];
+            // Zeros before the last byte are part of what was written.
+            if let Some(last) = ends.checked_sub(1) {
+                content[last] = 7;
+            }
+            fs::write(&path, &content).unwrap();
+            let (read, whole) = read_written(&path, u64::MAX).unwrap();
+            assert_eq!((whole, is_unwritten(&path, u64::MAX).unwrap()), (all, ends == 0));
+            assert!(read.len() >= ends && read.len() <= (ends + 2 * BLOCK_BYTES).min(size), "{ends}: {}", read.len());
+            assert!(read == content[..read.len()] && (read.len() > ends || ends == size), "{ends}");
+            assert_eq!(read_written(&path, 10).unwrap(), (content[..10].to_vec(), 10));
+        }
+        assert!(is_unwritten(&path, 10).unwrap() && !is_unwritten(&path, all).unwrap());
+        assert!(read_written(&place.path().join("none"), 10).is_err());
+    }
 
     #[test]
     fn only_a_regular_file_is_opened_and_nothing_waits_for_a_writer() {

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use aws_lc_rs::digest;
+use base::regular_file;
 
 use crate::{Hash, Number};
 
@@ -125,8 +126,7 @@ pub fn whole_records(bytes: &[u8]) -> usize {
 pub fn written(bytes: &[u8]) -> usize {
     let mut end = bytes.len();
     for block in bytes.rchunks(ZEROS_AT_ONCE) {
-        // No byte ends this early, so that many are looked at with one instruction.
-        if block.iter().fold(0, |all, byte| all | byte) != 0 {
+        if !regular_file::is_zero(block) {
             break;
         }
         end -= block.len();

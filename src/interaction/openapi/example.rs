@@ -29,7 +29,7 @@ const FILES: [(&str, &str, &str); 9] = [
     ),
     (
         "occupational-rejected",
-        "An occupational certificate of somebody who is not fit for the work",
+        "An occupational certificate with a negative decision",
         include_str!("../../../examples/occupational-rejected.json"),
     ),
     ("suspend", "The reason for which a certificate is suspended", include_str!("../../../examples/suspend.json")),

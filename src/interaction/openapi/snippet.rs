@@ -18,11 +18,6 @@ pub(super) fn all(request: &SampleRequest) -> Value {
     snippets.map(|(lang, label, source)| json!({"lang": lang, "label": label, "source": source})).into_iter().collect()
 }
 
-/// Where a token comes from in the language.
-struct Token {
-    header: &'static str,
-}
-
 fn curl(request: &SampleRequest) -> String {
     let mut text = match request.method.as_str() {
         "GET" => format!("curl -s {}", quoted(&request.url())),
@@ -58,9 +53,9 @@ fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Name and value of every header as literals; the token's by `token`.
-fn headers(request: &SampleRequest, token: &Token) -> Vec<(String, String)> {
-    let token = request.needs_token.then(|| (literal("Authorization"), token.header.to_owned()));
+/// Name and value of every header as literals; `token` is the value of `Authorization` in the language.
+fn headers(request: &SampleRequest, token: &str) -> Vec<(String, String)> {
+    let token = request.needs_token.then(|| (literal("Authorization"), token.to_owned()));
     let others = request.headers.iter().map(|(name, value)| (literal(name), literal(value)));
     token.into_iter().chain(others).collect()
 }
@@ -75,7 +70,7 @@ fn javascript(request: &SampleRequest) -> String {
         None => literal(&body.text),
     });
     let _ = write!(text, "const response = await fetch({}", literal(&request.url()));
-    let headers = headers(request, &Token { header: "`Bearer ${process.env.TOKEN}`" });
+    let headers = headers(request, "`Bearer ${process.env.TOKEN}`");
     let mut options = Vec::new();
     if request.method != "GET" {
         options.push(format!("  method: {},\n", literal(&request.method)));
@@ -103,7 +98,7 @@ fn python(request: &SampleRequest) -> String {
     text.push_str("import urllib.request\n\n");
     let _ = write!(text, "request = urllib.request.Request(\n    {},\n", literal(&request.url()));
     let _ = writeln!(text, "    method={},", literal(&request.method));
-    let headers = headers(request, &Token { header: "\"Bearer \" + os.environ[\"TOKEN\"]" });
+    let headers = headers(request, "\"Bearer \" + os.environ[\"TOKEN\"]");
     if !headers.is_empty() {
         let lines: String = headers.iter().map(|(name, value)| format!("        {name}: {value},\n")).collect();
         let _ = writeln!(text, "    headers={{\n{lines}    }},");
@@ -139,7 +134,7 @@ fn java(request: &SampleRequest) -> String {
         literal(&request.url()),
         literal(&request.method)
     );
-    for (name, value) in headers(request, &Token { header: "\"Bearer \" + System.getenv(\"TOKEN\")" }) {
+    for (name, value) in headers(request, "\"Bearer \" + System.getenv(\"TOKEN\")") {
         let _ = writeln!(text, "            .header({name}, {value})");
     }
     text.push_str(
@@ -164,8 +159,8 @@ fn c_sharp(request: &SampleRequest) -> String {
         };
         let _ = writeln!(text, "request.Content = new ByteArrayContent({content});");
     }
-    let token = Token { header: "$\"Bearer {Environment.GetEnvironmentVariable(\"TOKEN\")}\"" };
-    for (name, value) in headers(request, &token) {
+    let token = "$\"Bearer {Environment.GetEnvironmentVariable(\"TOKEN\")}\"";
+    for (name, value) in headers(request, token) {
         // Headers of the body belong to it.
         let of = if name == "\"Content-Type\"" { "request.Content!.Headers" } else { "request.Headers" };
         let _ = writeln!(text, "{of}.TryAddWithoutValidation({name}, {value});");
