@@ -8,6 +8,8 @@ mod backup;
 mod catalogue;
 #[path = "cli/clock.rs"]
 mod clock;
+#[path = "cli/colours.rs"]
+mod colours;
 #[path = "cli/core_files.rs"]
 mod core_files;
 #[path = "cli/cut.rs"]
@@ -22,6 +24,8 @@ mod demo;
 mod documents;
 #[path = "cli/effective.rs"]
 mod effective;
+#[path = "cli/erase.rs"]
+mod erase;
 #[path = "cli/exits.rs"]
 mod exits;
 #[path = "cli/health.rs"]

@@ -16,6 +16,7 @@ mod disk_space;
 mod docs;
 mod doctor;
 mod drill;
+mod erase;
 mod export;
 mod failure;
 mod generate;
@@ -83,6 +84,7 @@ enum Command {
     Reindex(reindex::Reindex),
     Verify(verify::VerifyArguments),
     Compact(compact::CompactArguments),
+    Erase(erase::EraseArguments),
     Stats(stats::StatsOf),
     Clock(clock::ClockArguments),
     Backup(backup::BackupArguments),
@@ -210,6 +212,7 @@ impl Cli {
             Command::Reindex(reindex) => reindex.run(),
             Command::Verify(verify) => verify.run(),
             Command::Compact(compact) => compact.run(),
+            Command::Erase(erase) => erase.run(),
             Command::Stats(stats) => stats.run(),
             Command::Clock(clock) => clock.run(),
             Command::Backup(backup) => backup.run(),

@@ -26,10 +26,10 @@ use base::log::event;
 use base::metrics::Metrics;
 use base::{owner, regular_file};
 use certificate::search::paging::Counts;
-use certificate::{Names, Seq};
+use certificate::{Id, Names, Seq};
 use engine::{
-    self, Clock, DAMAGED, Engine, EngineOrigin, FOLDER_LOCK, FolderPurpose, JOURNAL_FILES, RESTORING, RestoredStore,
-    STORE_FILE,
+    self, Clock, DAMAGED, Engine, EngineOrigin, ErasedCertificate, FOLDER_LOCK, FolderPurpose, JOURNAL_FILES,
+    RESTORING, RestoredStore, STORE_FILE,
 };
 
 /// Milliseconds of a day.
@@ -359,6 +359,17 @@ pub(super) fn derive(config: &Config) -> Result<Vec<String>, String> {
     Engine::derive(&options).map_err(|error| unopened(folder, &error))
 }
 
+/// Erases a certificate in a data folder that no server has.
+///
+/// # Errors
+/// Why it cannot be done, in words for the person at the terminal.
+pub(super) fn erase(config: &Config, id: Id, reason: &str) -> Result<ErasedCertificate, String> {
+    let folder = &config.storage.data;
+    expect_mine(folder)?;
+    let options = options(config, engine::system_clock(), Metrics::new());
+    Engine::erase(&options, id, reason).map_err(|error| unopened(folder, &error))
+}
+
 /// Whether a data folder can be written to, and by nobody else.
 fn expect_mine(folder: &Path) -> Result<(), String> {
     expect_writable(folder)?;
@@ -571,6 +582,16 @@ pub(super) fn tell(
         Some(_) => trail_of_before(config, engine)?,
     };
     bulk::write_down(&log, action, command, note, change)?;
+    bulk::hand_head_over(engine, &log)
+}
+
+/// As [`tell`], with all that the event says.
+///
+/// # Errors
+/// As there.
+pub(super) fn tell_event(config: &Config, engine: &Engine, event: &AuditEvent) -> Result<(), String> {
+    let log = trail(config, engine)?;
+    bulk::write_event_down(&log, event)?;
     bulk::hand_head_over(engine, &log)
 }
 

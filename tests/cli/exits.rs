@@ -41,6 +41,7 @@ const ROWS: &[Row] = &[
     row("reindex",            "--derived --data data",                                false,  false),
     row("verify",             "--data data",                                          true,   false),
     row("compact",            "--data data",                                          true,   false),
+    row("erase",              "1 --reason why --yes --data data",                     true,   false),
     row("stats",              "--data data",                                          true,   false),
     row("clock",              "--data data",                                          true,   false),
     row("clock accept",       "--data data",                                          true,   false),
@@ -118,6 +119,7 @@ fn every_command_that_reports_something_does_so_in_json() {
         let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let values: Result<Vec<Value>, _> = Deserializer::from_str(&out).into_iter().collect();
         assert!(values.is_ok_and(|values| !values.is_empty()), "hcert {command} {arguments} --json: {out}{said}");
+        assert!(!out.contains('\x1b') && !said.contains('\x1b'), "hcert {command}: colours outside of a terminal");
     }
 }
 

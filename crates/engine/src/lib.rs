@@ -36,7 +36,9 @@ pub use embedded::{
     FolderHistory, IdsLeftOut, ImportBatch, Ledger, MemoryLog, PatientWrites, Patients, PlannedSearch, RESTORING,
     RestoredStore, Salvage, Salvaged, SearchError, StoreError, StoreRestore, expect_unused, made_by, payload,
 };
-pub use embedded::{Compacted, FileSize, Stats, TableSize, VerifyProblem, VerifyProgress, VerifyReport, size};
+pub use embedded::{
+    Compacted, ErasedCertificate, FileSize, Stats, TableSize, VerifyProblem, VerifyProgress, VerifyReport, size,
+};
 pub use health::{DiskSpace, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

@@ -50,9 +50,10 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
         ChangeKind::Version(version) => {
             let found = reader.version(id, version, |bytes| -> Result<_, StoreError> {
                 let record = VersionRecord::read(bytes)?;
+                let state = record.made_state()?;
                 let action =
-                    if record.is_imported()? { ChangeAction::Import } else { ChangeAction::of(version, record.state) };
-                Ok((record.state, record.stamp, action, actor::decode(record.fields)?))
+                    if record.is_imported()? { ChangeAction::Import } else { ChangeAction::of(version, state) };
+                Ok((state, record.stamp, action, actor::decode(record.fields)?))
             })?;
             let (state, stamp, action, who) = found.ok_or_else(|| missing(id, version))??;
             let patient_of = |version| shared.patient_of(reader, id, version);
@@ -71,7 +72,7 @@ fn committed(shared: &EngineShared, reader: &StoreReader, change: ChangeRow) -> 
             let (version, consent, stamp, who) = reader.consent_change(id, number, |record| {
                 Ok((record.version, record.consent, record.stamp, actor::decode(record.fields)?))
             })?;
-            let state = reader.version(id, version, |bytes| VersionRecord::read(bytes).map(|record| record.state))?;
+            let state = reader.version(id, version, |bytes| VersionRecord::read(bytes)?.made_state())?;
             let state = state.ok_or_else(|| missing(id, version))??;
             let ChangePatients { patient, moved_from } =
                 ChangePatients::of(shared.patient_of(reader, id, version)?, None);

@@ -209,7 +209,7 @@ impl CopyOrder {
                 let record = VersionRecord::read(record)?;
                 record.fields.check()?;
                 self.expect_own(row, (record.seq, record.stamp.milliseconds))?;
-                self.version(row, number, record.state == State::Deleted)?;
+                self.version(row, number, record.made_state()? == State::Deleted)?;
             }
             ChangeKind::Consent(number) => {
                 let record = ConsentRecord::read(row.id, number, record)?;
@@ -234,7 +234,7 @@ impl CopyOrder {
                 EntryLog::Changes => &mut chain.changes,
                 EntryLog::Register => &mut chain.register,
             };
-            *head = head.followed_by(&row.chained(record));
+            *head = row.hash_behind(*head, record);
         }
         (self.last[at], self.running[at]) = (seq, Some(row.running));
         Ok(true)
@@ -245,7 +245,7 @@ impl CopyOrder {
         let (Some(folder), log, Seq(number)) = (&self.folder, row.log(), row.seq) else { return Ok(()) };
         let before = folder.entry_hash(log, number.saturating_sub(1))?;
         let own = folder.entry_hash(log, number)?;
-        match before.map(|before| before.followed_by(&row.chained(record))) == own {
+        match before.map(|before| row.hash_behind(before, record)) == own {
             true => Ok(()),
             false => Err(StoreError::Damaged(format!(
                 "number {number} of {} is another entry in the data folder, which parts from the archives there",

@@ -51,11 +51,14 @@ impl<'d> Derivation<'d> {
             }
             ChangeKind::Consent(number) => {
                 let record = StoredConsent::read(id, number, bytes)?;
+                batch.version(id, record.version, |_| ())?.ok_or_else(|| {
+                    StoreError::Damaged(format!("Composition/{id} has no version {}", record.version))
+                })?;
+                // None where the certificate was erased.
                 let row = self.row(batch, id, record.version)?;
-                let row = row.ok_or_else(|| StoreError::Damaged(format!("Composition/{id} has no version")))?;
-                self.leaves(Some(row.clone()))?;
+                self.leaves(row.clone())?;
                 batch.hold_consent(id, record.consent)?;
-                (None, Some(row), false)
+                (None, row, false)
             }
             _ => return Err(change.misplaced()),
         };
@@ -65,6 +68,18 @@ impl<'d> Derivation<'d> {
             self.enters(batch, new)?;
         }
         Ok(is_imported)
+    }
+
+    /// Takes the content out of all versions of a certificate; how many had some.
+    ///
+    /// # Errors
+    /// `Damaged`, or the store cannot be written.
+    pub(super) fn erase(&mut self, batch: &mut Batch, id: Id) -> Result<u64, StoreError> {
+        if let Some(newest) = batch.newest(id, |version, _| version)? {
+            let current = self.row(batch, id, newest)?;
+            self.leaves(current)?;
+        }
+        batch.erase(id)
     }
 
     /// Moves the counters.

@@ -20,19 +20,23 @@ impl Engine {
 }
 
 impl Ledger<'_> {
-    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
+    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. Those that were erased are left out.
+    /// For exports.
     pub fn versions_after(&self, after: Seq, max: usize) -> Result<Vec<(Seq, StoredVersion)>, StoreError> {
         let read = |reader: &StoreReader,
                     change: store::ChangeRow,
                     version: Version|
-         -> Result<(Seq, StoredVersion), StoreError> {
+         -> Result<Option<(Seq, StoredVersion)>, StoreError> {
             let found = reader.version(change.id, version, |bytes| {
-                let seq = VersionRecord::read(bytes)?.seq;
-                self.0.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
+                let record = VersionRecord::read(bytes)?;
+                let stored = self.0.shared.stored(change.id, version, bytes)?;
+                Ok::<_, StoreError>((record.seq, stored, record.erased()?.is_some()))
             })?;
             match found.transpose()? {
-                Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
-                    Ok((seq, stored))
+                Some((seq, stored, is_erased))
+                    if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) =>
+                {
+                    Ok((!is_erased).then_some((seq, stored)))
                 }
                 _ => Err(StoreError::Damaged(format!(
                     "change {} has not version {version} of Composition/{}, or another time than it",
@@ -49,7 +53,7 @@ impl Ledger<'_> {
                 at = last.seq;
                 for change in changes {
                     if let Some(version) = change.version() {
-                        found.push(read(reader, change, version)?);
+                        found.extend(read(reader, change, version)?);
                     }
                 }
             }

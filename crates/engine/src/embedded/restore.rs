@@ -140,12 +140,18 @@ impl StoreRestore {
     }
 
     /// Makes the store one that can be opened, but for the mark in its folder.
-    pub fn finish(self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
+    pub fn finish(mut self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
         let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
-        let RestoreProgress { position, resets, .. } = &self.progress;
+        let RestoreProgress { position, classes, resets, .. } = &mut self.progress;
+        let (position, resets) = (&*position, &*resets);
         let now = system_clock()();
+        // An archive from before an erasure has what was erased, and one behind it the mark.
+        let erased = self.store.reader()?.erased()?;
         self.store.write(|batch| {
+            let mut derived = Derivation::new(&self.store, classes, false);
+            erased.iter().try_for_each(|id| derived.erase(batch, *id).map(drop))?;
+            derived.finish(batch);
             // Archives of today have both among the entries of the register.
             if self.form == PieceForm::Former {
                 batch.change_lists(&changes, now, self.store.current_dictionary())?;

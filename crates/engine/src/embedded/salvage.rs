@@ -141,8 +141,9 @@ impl Salvage {
     /// What `each` says, or the file cannot be read any more.
     pub fn each(&self, mut each: impl FnMut(StoredVersion, bool) -> Result<(), String>) -> Result<(), String> {
         for found in &self.found {
-            let stored = self.stored(found).map_err(|error| error.to_string())?;
-            each(stored, !self.report.incomplete.contains_key(&found.id.get()))?;
+            if let Some(stored) = self.stored(found).map_err(|error| error.to_string())? {
+                each(stored, !self.report.incomplete.contains_key(&found.id.get()))?;
+            }
         }
         Ok(())
     }
@@ -399,8 +400,8 @@ impl Salvage {
         row.map(|(_, record)| record.to_vec()).ok_or_else(gone)
     }
 
-    /// A version, with everything looked at that says whether it is one.
-    fn stored(&self, found: &SalvagedVersion) -> Result<StoredVersion, StoreError> {
+    /// A version, with everything looked at that says whether it is one; nothing is left of one that was erased.
+    fn stored(&self, found: &SalvagedVersion) -> Result<Option<StoredVersion>, StoreError> {
         // Every release has shipped the same dictionary so far; with another one the frame does not have its checksum.
         let dictionary = |number| match self.dictionaries.get(&number) {
             Some(dictionary) => Ok(*dictionary),
@@ -420,11 +421,11 @@ impl Salvage {
         }
         let stored = compressed_version::stored(&record, found.id, found.version, dictionary)?;
         if record.state == State::Deleted {
-            return Ok(stored);
+            return Ok(record.erased()?.is_none().then_some(stored));
         }
         let row = read_row(&record, dictionary(record.dictionary)?)?;
         match row.class.state == record.state && json::parse(&stored.resource).is_ok() {
-            true => Ok(stored),
+            true => Ok(Some(stored)),
             false => Err(wrong("its row and its body do not belong to its record")),
         }
     }

@@ -5,6 +5,7 @@ mod clock;
 mod consent;
 mod damage;
 mod derive;
+mod erase;
 mod fault;
 mod form;
 mod health;

@@ -13,6 +13,8 @@ mod patients;
 mod small;
 mod versions;
 
+use std::collections::BTreeSet;
+
 use findings::VerifyFindings;
 pub use findings::{VerifyProblem, VerifyProgress, VerifyReport};
 use indexed::IndexComparison;
@@ -23,7 +25,7 @@ use super::store::{FORMAT, Records, StoreError, StorePosition, StoreReader};
 use super::{Engine, EngineShared};
 use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 use crate::{ClockReset, DAMAGED, EntryLog};
-use certificate::{Names, Seq};
+use certificate::{Id, Names, Seq};
 use fhir::date_time;
 
 /// Ids that are tried one by one behind a row that cannot be read: more than a page holds.
@@ -53,6 +55,8 @@ struct CheckStart {
     versions: u64,
     /// Where time began again.
     resets: Vec<ClockReset>,
+    /// Certificates that marks name as erased.
+    erased: BTreeSet<Id>,
     /// The system clock, milliseconds since 1970 UTC.
     at: i64,
 }
@@ -129,6 +133,7 @@ impl Engine {
             versions: found.readable("version", reader.record_count(Records::Version))?.unwrap_or_default(),
             position,
             resets: reader.clock_resets().unwrap_or_default(),
+            erased: reader.erased().unwrap_or_default(),
             at: (self.shared.clock)(),
         };
         let classes = classes(&reader, &mut found)?;

@@ -72,6 +72,18 @@ impl<'t> Batch<'t> {
         }
     }
 
+    /// The stored versions of a certificate, by their keys.
+    pub(super) fn versions_of(&self, id: Id) -> Result<Vec<((u64, u32), Vec<u8>)>, StoreError> {
+        let of_id = self.versions.range((id.get(), 0)..=(id.get(), u32::MAX))?;
+        let owned = of_id.map(|row| row.map(|(key, record)| (key.value(), record.value().to_vec())));
+        owned.collect()
+    }
+
+    /// Puts another record in the place of a stored one.
+    pub(super) fn replace_version(&mut self, key: (u64, u32), record: &[u8]) -> Result<(), StoreError> {
+        self.versions.insert(key, record).map(drop)
+    }
+
     /// Stores a version and its change.
     pub fn insert(&mut self, change: ChangeRow, draft: &record::EntryDraft, stamp: Stamp) {
         let version = change.version().expect("a draft becomes a version");

@@ -3,7 +3,10 @@
 //! ```text
 //! says 1  a restore began a new epoch; row: the last change that it restored u64, the uuid of the epoch
 //! says 2  time began again; row: the change before it u64, the clock then i64, little-endian
+//! says 3  a certificate was erased; row: the last change then u64, the certificate u64, why
 //! ```
+
+use std::collections::BTreeSet;
 
 use redb::TableDefinition;
 
@@ -19,6 +22,7 @@ pub(super) const MARK: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new
 
 const EPOCH: u8 = 1;
 const RESET: u8 = 2;
+const ERASED: u8 = 3;
 
 /// What a mark says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +36,15 @@ pub enum StoreMark {
     },
     /// Time began again.
     Reset(ClockReset),
+    /// A certificate was erased: none of its versions has content.
+    Erased {
+        /// The last change then.
+        change: u64,
+        /// Which one.
+        certificate: Id,
+        /// Why, as the operator said it.
+        reason: String,
+    },
 }
 
 impl StoreMark {
@@ -46,6 +59,11 @@ impl StoreMark {
             match entry.says {
                 EPOCH => Some(StoreMark::Epoch { change, epoch: String::from_utf8(rest.to_vec()).ok()? }),
                 RESET => Some(StoreMark::Reset(ClockReset { change, at: i64::from_le_bytes(rest.try_into().ok()?) })),
+                ERASED => {
+                    let (certificate, reason) = rest.split_first_chunk()?;
+                    let certificate = Id::new(u64::from_le_bytes(*certificate))?;
+                    Some(StoreMark::Erased { change, certificate, reason: String::from_utf8(reason.to_vec()).ok()? })
+                }
                 _ => None,
             }
         });
@@ -56,6 +74,10 @@ impl StoreMark {
         let (says, row) = match self {
             StoreMark::Epoch { change, epoch } => (EPOCH, [&change.to_le_bytes(), epoch.as_bytes()].concat()),
             StoreMark::Reset(ClockReset { change, at }) => (RESET, [change.to_le_bytes(), at.to_le_bytes()].concat()),
+            StoreMark::Erased { change, certificate, reason } => {
+                let certificate = certificate.get().to_le_bytes();
+                (ERASED, [change.to_le_bytes().as_slice(), &certificate, reason.as_bytes()].concat())
+            }
         };
         EntryDraft { row, ..EntryDraft::bare(EntryKind::Mark, says) }
     }
@@ -92,14 +114,32 @@ pub(super) fn insert_copied(transaction: &WriteTransaction, id: Id, bytes: &[u8]
 
 /// Where time began again, in their order. A restore that ends before a reset has not got it.
 pub(super) fn resets(transaction: &ReadTransaction) -> Result<Vec<ClockReset>, StoreError> {
-    let Some(marks) = transaction.find_table(MARK)? else { return Ok(Vec::new()) };
     let mut resets = Vec::new();
+    each(transaction, |mark| match mark {
+        StoreMark::Reset(reset) => resets.push(reset),
+        StoreMark::Epoch { change, .. } => resets.retain(|reset: &ClockReset| reset.change <= change),
+        StoreMark::Erased { .. } => {}
+    })?;
+    Ok(resets)
+}
+
+/// Certificates that were erased.
+pub(super) fn erased(transaction: &ReadTransaction) -> Result<BTreeSet<Id>, StoreError> {
+    let mut erased = BTreeSet::new();
+    each(transaction, |mark| {
+        if let StoreMark::Erased { certificate, .. } = mark {
+            erased.insert(certificate);
+        }
+    })?;
+    Ok(erased)
+}
+
+/// Hands out all marks in their order.
+fn each(transaction: &ReadTransaction, mut each: impl FnMut(StoreMark)) -> Result<(), StoreError> {
+    let Some(marks) = transaction.find_table(MARK)? else { return Ok(()) };
     for row in marks.iter()? {
         let (key, bytes) = row?;
-        match StoreMark::read(key.value().0, bytes.value())? {
-            StoreMark::Reset(reset) => resets.push(reset),
-            StoreMark::Epoch { change, .. } => resets.retain(|reset: &ClockReset| reset.change <= change),
-        }
+        each(StoreMark::read(key.value().0, bytes.value())?);
     }
-    Ok(resets)
+    Ok(())
 }

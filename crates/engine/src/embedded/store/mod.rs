@@ -18,6 +18,7 @@ pub mod crc;
 pub(super) mod derived;
 mod disk_space;
 mod entry_log;
+mod erased;
 mod error;
 mod folder_lock;
 pub mod format_2;

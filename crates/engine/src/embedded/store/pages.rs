@@ -1,9 +1,10 @@
 //! The file of the store read page by page, without redb: every page is compared with its checksum, and a walk goes on behind pages that
-//! cannot be read. For checks and for salvage of damaged files; nothing is written.
+//! cannot be read. For checks and for salvage of damaged files, which write nothing; and for an erasure, which overwrites pages that are not in use.
 //!
 //! Source: redb 4.6, `docs/design.md` ("Database super-header", "B+tree pages"), file format 3.
 
 mod page;
+mod unused;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -17,6 +18,7 @@ use super::{FolderHolder, StoreError};
 use base::regular_file;
 use page::{Branch, StorePage, u32_at, u64_at, u128_at};
 pub use page::{Leaf, PageWidths};
+pub use unused::zero;
 
 /// Bytes of the file's header with both commit slots; it fills the first page.
 const HEADER_BYTES: usize = 320;
@@ -362,10 +364,9 @@ impl Pages {
 
     /// Offset and bytes of a page by its number.
     fn page(&self, number: u64) -> Result<(u64, Vec<u8>), String> {
-        let order = (number >> 59) as u32;
-        let index = number & (0xF_FFFF >> order.min(20));
+        let index = number & (0xF_FFFF >> order(number).min(20));
         let region = (number >> 20) & 0xF_FFFF;
-        let bytes = self.page_bytes.checked_shl(order).filter(|bytes| *bytes <= self.bytes);
+        let bytes = self.page_bytes.checked_shl(order(number)).filter(|bytes| *bytes <= self.bytes);
         let offset = bytes.and_then(|bytes| {
             let before = region.checked_mul(self.region.1)?.checked_add(self.region.0)?.checked_add(1)?;
             let offset = before.checked_mul(self.page_bytes)?.checked_add(index.checked_mul(bytes)?)?;
@@ -373,6 +374,11 @@ impl Pages {
         });
         let (offset, bytes) = offset.ok_or("a page lies behind the end of the file")?;
         self.bytes_at(offset, bytes).map(|memory| (offset, memory))
+    }
+
+    /// Bytes of a page that the file has.
+    fn bytes_of(&self, number: u64) -> u64 {
+        self.page_bytes << order(number)
     }
 
     fn bytes_at(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, String> {
@@ -424,6 +430,11 @@ impl Pages {
             }
         }
     }
+}
+
+/// The power of two of pages of the smallest size that a page takes.
+fn order(number: u64) -> u32 {
+    (number >> 59) as u32
 }
 
 impl WalkPosition<'_> {

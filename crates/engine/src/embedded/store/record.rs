@@ -92,6 +92,8 @@ pub enum FieldTag {
     ConditionIdentifier = 19,
     /// Certificates that had it, id and version each (`3/1`), separated by spaces.
     ConditionCertificates = 20,
+    /// The version was erased: what is left of it. `super::erased`.
+    Erased = 21,
 }
 
 /// An entry as it lies in the store.
@@ -232,16 +234,29 @@ impl<'a> RecordFields<'a> {
         self.find(0).map(drop)
     }
 
-    fn find(&self, tag: u8) -> Result<Option<&'a [u8]>, StoreError> {
+    /// All of them in their order, by tag; an error ends them.
+    pub fn iter(&self) -> impl Iterator<Item = Result<(u8, &'a [u8]), StoreError>> + use<'a> {
         let mut rest = self.0;
-        while let Some((&found, behind)) = rest.split_first() {
+        std::iter::from_fn(move || {
+            let (&tag, behind) = rest.split_first()?;
             let length = behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length), behind));
             let content = length.and_then(|(length, behind)| behind.split_at_checked(length as usize));
-            let (content, behind) = content.ok_or_else(|| StoreError::Damaged("a field of a record is cut".into()))?;
+            let (content, behind) = content.unzip();
+            rest = behind.unwrap_or_default();
+            Some(
+                content
+                    .map(|content| (tag, content))
+                    .ok_or_else(|| StoreError::Damaged("a field of a record is cut".into())),
+            )
+        })
+    }
+
+    fn find(&self, tag: u8) -> Result<Option<&'a [u8]>, StoreError> {
+        for field in self.iter() {
+            let (found, content) = field?;
             if found == tag {
                 return Ok(Some(content));
             }
-            rest = behind;
         }
         Ok(None)
     }
@@ -305,7 +320,12 @@ impl EntryDraft {
 
 /// Appends a field in its stored form.
 pub fn push_field(fields: &mut Vec<u8>, tag: FieldTag, content: &[u8]) {
-    fields.push(tag as u8);
+    push_tagged(fields, tag as u8, content);
+}
+
+/// As [`push_field`], also of a tag that only a later release knows.
+pub(super) fn push_tagged(fields: &mut Vec<u8>, tag: u8, content: &[u8]) {
+    fields.push(tag);
     fields.extend_from_slice(&length(content.len()));
     fields.extend_from_slice(content);
 }

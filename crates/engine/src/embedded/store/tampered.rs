@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use redb::{Database, Key, ReadableTable, TableDefinition, Value};
+use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
 use super::consent::{CLOSED, CONSENT};
 use super::hour_count::TIME_COUNT;
@@ -14,6 +14,13 @@ use certificate::{Id, Seq, Version};
 /// Edits the record of a version in the store's file, which nobody has open.
 pub fn edit_version(file: &Path, id: Id, version: Version, edit: impl FnOnce(&mut Vec<u8>)) {
     edit_row(file, VERSION, (id.get(), version.get()), edit);
+}
+
+/// The record of a version in the store's file, which nobody has open.
+pub fn version_record(file: &Path, id: Id, version: Version) -> Vec<u8> {
+    let database = Database::open(file).unwrap();
+    let table = database.begin_read().unwrap().open_table(VERSION).unwrap();
+    table.get((id.get(), version.get())).unwrap().unwrap().value().to_vec()
 }
 
 /// As [`edit_version`], of a row of the log of changes, which keeps its length.

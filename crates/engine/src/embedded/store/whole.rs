@@ -1,5 +1,7 @@
 //! What is done to the file as a whole: its structure checked, its free pages given back, its tables measured.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::log::{Log, Measured, ReadTransaction};
 use super::medium::OpenMode;
 use super::opening::look_again;
-use super::pages::Pages;
+use super::pages::{self, Pages};
 use super::{Store, StoreError};
+use crate::JOURNAL_FILES;
 use base::regular_file;
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
@@ -54,6 +57,35 @@ impl Store {
             }
             has_gained = true;
         }
+    }
+
+    /// Closes the file for good, and overwrites with zeros what it and its journal hold of earlier commits: after a crash in between, that is
+    /// done again by the next call. The lock of the folder is kept until the store is [closed](Store::close). How many bytes were overwritten.
+    ///
+    /// # Errors
+    /// What was committed cannot be made durable, or a file cannot be read or written: nothing that is in use was touched.
+    pub fn scrub(&self) -> Result<u64, StoreError> {
+        self.expect_in_place()?;
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        let database = database.filter(|_| !self.is_copy_on_write() && !self.has_failed());
+        let database = database.ok_or(StoreError::Reopening)?;
+        database.checkpoint(self.options.has_quick_repair(&self.path), true)?;
+        drop(database);
+        let mut zeroed = Pages::zero_unused(&self.path)?;
+        for name in JOURNAL_FILES {
+            let path = self.path.with_file_name(name);
+            let file = match regular_file::open_itself_to_write(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            let bytes = file.metadata()?.len();
+            pages::zero(&file, 0, bytes)?;
+            file.sync_all()?;
+            fs::remove_file(&path)?;
+            zeroed += bytes;
+        }
+        Ok(zeroed)
     }
 
     /// Does something that needs the file for itself. `run` says nothing while a read is under way; it is run again then.

@@ -48,8 +48,13 @@ impl<'t> WrittenLog<'t> {
     pub(super) fn push(&mut self, row: ChangeRow, record: &[u8]) {
         assert_eq!(row.seq.0, self.last + 1, "the number follows the last one");
         (self.last, self.running) = (row.seq.0, row.running);
-        self.head = self.head.followed_by(&row.chained(record));
+        self.head = row.hash_behind(self.head, record);
         self.new.push((row.seq.0, row.logged(self.head)));
+    }
+
+    /// Hash of an entry that is in the table.
+    pub(super) fn hash(&self, number: Seq) -> Result<Option<EntryHash>, StoreError> {
+        Ok(self.rows.get(number.0)?.map(|row| hash_of(row.value())))
     }
 
     /// Puts what was added into the table.

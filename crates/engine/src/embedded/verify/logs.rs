@@ -128,7 +128,7 @@ fn made(
 ) -> Result<Result<Option<EntryHash>, String>, StoreError> {
     let read = |bytes: &[u8]| {
         let number = StoredEntry::read(row.what.kind(), bytes, || row.made()).map(|entry| entry.number).ok();
-        (number, before.map(|before| before.followed_by(&row.chained(bytes))))
+        (number, before.map(|before| row.hash_behind(before, bytes)))
     };
     Ok(match reader.record_of(row, read)? {
         None => Err(format!("{}, which is missing", row.made())),

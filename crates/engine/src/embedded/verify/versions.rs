@@ -163,7 +163,11 @@ impl StoreCheck<'_> {
             || self.start.has_reset(chain.seq, record.seq)
             || record.is_imported().unwrap_or(false);
         totals.ahead += u64::from(self.start.is_ahead(milliseconds));
+        let erased = record.erased().ok().map(|erased| erased.is_some());
+        let is_marked = self.start.erased.contains(&id);
         let rules = [
+            (erased != Some(true) || is_marked, "has no content, and no mark says that it was erased".to_owned()),
+            (erased != Some(false) || !is_marked, "has its content, and a mark says that it was erased".to_owned()),
             (!chain.is_deleted, "stands behind the deletion of its certificate".to_owned()),
             (record.seq > chain.seq, format!("has change {}, the version before it {}", record.seq, chain.seq)),
             (is_later, "is older than the version before it".to_owned()),
@@ -175,11 +179,12 @@ impl StoreCheck<'_> {
                 self.found.tell("version", &format!("{what} {problem}"));
             }
         }
-        if let Err(problem) = record.fields.check() {
+        let made = record.fields.check().and_then(|()| record.made_state());
+        if let Err(problem) = &made {
             self.found.tell("version", &format!("{what}: {problem}"));
         }
         (chain.seq, chain.milliseconds) = (record.seq, milliseconds);
-        chain.is_deleted = record.state == State::Deleted;
+        chain.is_deleted = made.unwrap_or(record.state) == State::Deleted;
         Ok(())
     }
 
