@@ -60,9 +60,13 @@ pub(super) fn open() -> io::Result<QueuedOutput> {
 pub(super) fn start(settings: &LogSettings, output: &QueuedOutput) {
     let is_terminal = io::stderr().is_terminal();
     let format = match settings.format {
-        config::LogFormat::Auto if is_terminal => LineFormat::Text(TextLines { has_colours: true }),
-        config::LogFormat::Text => LineFormat::Text(TextLines { has_colours: is_terminal }),
-        config::LogFormat::Auto | config::LogFormat::Json => LineFormat::Json(JsonLines::new()),
+        config::LogFormat::Json => LineFormat::Json(JsonLines::new()),
+        config::LogFormat::Auto if !is_terminal => LineFormat::Json(JsonLines::new()),
+        config::LogFormat::Auto | config::LogFormat::Text => {
+            // As clap does it for its messages. Source: no-color.org.
+            let wants_none = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+            LineFormat::Text(TextLines { has_colours: is_terminal && !wants_none })
+        }
     };
     // A failed write is the output's to count. Without this the library would report it by `eprintln!`, which panics.
     let writes_all = tracing_subscriber::fmt().log_internal_errors(false).with_max_level(LevelFilter::TRACE);
