@@ -9,7 +9,7 @@ use super::index;
 use super::store::consent::record::StoredConsent;
 use super::store::record::VersionRecord;
 use super::store::row::{lay, read_row};
-use super::store::{Batch, ChangeKind, ChangeRow, CommitNeed, Store, StoreError, StoreMedium};
+use super::store::{Batch, ChangeKind, ChangeRow, CommitNeed, Store, StoreError, StoreMedium, StorePosition};
 use super::{Engine, EngineOptions, store_options};
 use crate::EntryLog;
 use certificate::search::row::Row;
@@ -135,21 +135,7 @@ impl Engine {
     pub fn derive(options: &EngineOptions) -> Result<Vec<String>, StoreError> {
         let (store, opened) = Store::open(&options.folder, store_options(options, StoreMedium::default()))?;
         let before = store.reader()?.derived()?;
-        let mut position = opened.position;
-        (position.first_timed, position.last) = (None, i64::MIN);
-        let mut classes = Arc::new(Classes::default());
-        store.write(|batch| {
-            batch.clear_derived()?;
-            let mut derived = Derivation::new(&store, &mut classes, false);
-            entries(&store, EntryLog::Changes, |row, bytes| {
-                derived.change(batch, &row, bytes)?;
-                batch.keep_time(&mut position, row)
-            })?;
-            derived.finish(batch);
-            let mut register = batch.register()?;
-            entries(&store, EntryLog::Register, |row, bytes| register.derive(&row, bytes))?;
-            Ok(((), CommitNeed::Yes))
-        })?;
+        derive_anew(&store, opened.position)?;
         let after = store.reader()?.derived()?;
         store.close();
         let differing = before.into_iter().zip(after).filter(|(before, after)| before != after);
@@ -161,6 +147,27 @@ impl Engine {
         }
         Ok(others)
     }
+}
+
+/// Makes everything anew that is derived, in one commit.
+///
+/// # Errors
+/// `Damaged` where an entry is not as it was written: then nothing was changed.
+pub(super) fn derive_anew(store: &Store, mut position: StorePosition) -> Result<(), StoreError> {
+    (position.first_timed, position.last) = (None, i64::MIN);
+    let mut classes = Arc::new(Classes::default());
+    store.write(|batch| {
+        batch.clear_derived()?;
+        let mut derived = Derivation::new(store, &mut classes, false);
+        entries(store, EntryLog::Changes, |row, bytes| {
+            derived.change(batch, &row, bytes)?;
+            batch.keep_time(&mut position, row)
+        })?;
+        derived.finish(batch);
+        let mut register = batch.register()?;
+        entries(store, EntryLog::Register, |row, bytes| register.derive(&row, bytes))?;
+        Ok(((), CommitNeed::Yes))
+    })
 }
 
 /// Hands out all entries of a log, with what they made.

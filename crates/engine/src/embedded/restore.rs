@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::classes::Classes;
 use super::copy::CopyOrder;
-use super::derive::Derivation;
+use super::derive::{Derivation, derive_anew};
 use super::store::copy::{self, CopiedEntry};
 use super::store::{CommitNeed, Store, StoreError, StoreMark, StoreOptions, StorePosition};
 use super::{Engine, EngineMedia, EngineOptions, FolderNames, store_options};
@@ -176,6 +176,9 @@ impl StoreRestore {
             batch.remember_latest_stamp(position.seq, newest)?;
             Ok(((), CommitNeed::Yes))
         })?;
+        if !erased.is_empty() {
+            derive_anew(&self.store, *position)?;
+        }
         self.store.close();
         Ok(RestoredStore { epoch: self.epoch })
     }

@@ -198,5 +198,6 @@ fn a_restore_erases_what_a_later_archive_marks_and_keeps_the_chain() {
         let counted = engine.shared.publishing().counters.all();
         assert_eq!(counted, 1, "{what}");
         engine.close();
+        assert_eq!(Engine::derive(&options).unwrap(), Vec::<String>::new(), "{what}");
     }
 }
