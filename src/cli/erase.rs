@@ -7,7 +7,6 @@ use super::progress::Steps;
 use super::{Common, Failure, disk_space, open, report};
 use crate::audit::{AuditAction, AuditEvent};
 use crate::config::Config;
-use crate::socket::CommandRequest;
 use base::number::counted;
 use certificate::{Id, Seq};
 use engine::{ErasedCertificate, system_clock};
@@ -15,9 +14,10 @@ use fhir::date_time;
 
 /// Erase a certificate for good
 ///
-/// The content of all its versions is overwritten in the store and its journal, and the search index is made anew without it. Its id, its
-/// times and who wrote it stay, with a mark in the chain of entries and an event in the audit trail. To callers it is deleted. Archives and
-/// exports from before still hold it. The server must be stopped.
+/// The content of all its versions is overwritten in the store and its journal, and the search index
+/// is made anew without it. Its id, its times and who wrote it stay, with a mark in the chain of
+/// entries and an event in the audit trail. To callers it is deleted. Archives and exports from before
+/// still hold it. The server must be stopped.
 ///
 /// Nothing brings it back:  hcert erase 42 --reason "decision 7-3/2026" --yes
 #[derive(Args, Debug)]
@@ -82,7 +82,7 @@ impl EraseArguments {
 fn erase(config: &Config, id: Id, reason: &str, yes: bool) -> Result<ErasedCertificate, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    if open::server(config, &CommandRequest::SeqOf { id: 0, version: 0 })?.is_some() {
+    if open::has_answered(open::server(config, &open::PROBE)?)? {
         return Err(told("a server is running; a certificate is erased only while it is stopped".to_owned()));
     }
     let engine = open::existing(config)?;

@@ -90,3 +90,17 @@ fn what_was_acknowledged_is_in_the_trail_after_a_kill() {
         }
     }
 }
+
+/// What was seen: every export out of a running server left a warning of a connection that was lost.
+#[test]
+fn a_command_that_ended_well_is_not_reported_as_lost() {
+    let place = Place::new();
+    let server = Process::start(&place.path("data"));
+    let data = ["--data", "data"];
+    place.run(&[&["export"], &data[..]].concat()).expect(0);
+    place.run(&[&["compact"], &data[..]].concat()).expect(1).says("only while it is stopped");
+    place.run(&[&["stats"], &data[..]].concat()).expect(0);
+    let log = server.log();
+    assert!(server.stop().success());
+    assert!(!log.contains("connection-lost"), "{log}");
+}
