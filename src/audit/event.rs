@@ -190,7 +190,7 @@ actions! {
     ServiceStop            = 45 "service.stop",
     AuditAccept            = 46 "audit.accept",
     ServiceKeys            = 47 "service.keys",
-    CompositionErase       = 48 "composition.erase",
+    StoreErase             = 48 "store.erase",
 }
 
 impl AuditAction {
@@ -205,7 +205,7 @@ impl AuditAction {
         match self {
             CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
             CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
-            CompositionDelete | CompositionErase | AuditRetention => "D",
+            CompositionDelete | StoreErase | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
             | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | AuditAccept | Unknown => "E",

@@ -100,7 +100,7 @@ fn erase(config: &Config, id: Id, reason: &str, yes: bool) -> Result<ErasedCerti
     let event = AuditEvent {
         entities: vec![(id, None)],
         note: Some(reason.to_owned()),
-        ..AuditEvent::of_command(AuditAction::CompositionErase, system_clock()(), "hcert erase")
+        ..AuditEvent::of_command(AuditAction::StoreErase, system_clock()(), "hcert erase")
     };
     let recorded = open::tell_event(config, &engine, &event);
     engine.close();

@@ -54,7 +54,7 @@ fn an_erased_certificate_is_gone_from_the_folder_its_exports_and_what_is_restore
     };
     gone("data");
     let events = place.run(&[&["audit", "export"], &DATA[..]].concat());
-    assert!(events.text().contains(r#""code":"composition.erase""#), "{}", events.text());
+    assert!(events.text().contains(r#""code":"store.erase""#), "{}", events.text());
     assert!(events.text().contains("decision 7-3/2026"));
     place.run(&erase(&["--yes"])).expect(0).says("was erased before");
 
