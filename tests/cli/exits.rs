@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
     row("reindex",            "--derived --data data",                                false,  false),
     row("verify",             "--data data",                                          true,   false),
     row("compact",            "--data data",                                          true,   false),
-    row("erase",              "1 --reason why --yes --data data",                     true,   false),
+    row("erase",              "1 --reason why --yes --data data",                     false,  false),
     row("stats",              "--data data",                                          true,   false),
     row("clock",              "--data data",                                          true,   false),
     row("clock accept",       "--data data",                                          true,   false),
