@@ -15,7 +15,7 @@ fn erase<'a>(flags: &'a [&'a str]) -> Vec<&'a str> {
 fn seen(server: &Process) -> (Vec<u16>, u64) {
     let mut client = server.client();
     let statuses = ["", "/_history/1"].map(|rest| client.get(&format!("/Composition/1{rest}")).status).to_vec();
-    let all: serde_json::Value = serde_json::from_str(&client.get("/Composition?_count=0").text()).unwrap();
+    let all: serde_json::Value = serde_json::from_str(client.get("/Composition?_count=0").text()).unwrap();
     (statuses, all["total"].as_u64().unwrap())
 }
 

@@ -16,6 +16,9 @@ use super::{consent, derived, list, patient};
 use crate::{EntryLog, ListChange, PatientWrite};
 use certificate::{Consent, Id, Stamp, Version};
 
+/// Id and version of a stored version, and its record.
+type StoredRecord = ((u64, u32), Vec<u8>);
+
 /// The open write transaction.
 ///
 /// Rows are put into their tables at the end, in the order of their keys: redb packs pages full where a run of keys is appended, and
@@ -73,7 +76,7 @@ impl<'t> Batch<'t> {
     }
 
     /// The stored versions of a certificate, by their keys.
-    pub(super) fn versions_of(&self, id: Id) -> Result<Vec<((u64, u32), Vec<u8>)>, StoreError> {
+    pub(super) fn versions_of(&self, id: Id) -> Result<Vec<StoredRecord>, StoreError> {
         let of_id = self.versions.range((id.get(), 0)..=(id.get(), u32::MAX))?;
         let owned = of_id.map(|row| row.map(|(key, record)| (key.value(), record.value().to_vec())));
         owned.collect()

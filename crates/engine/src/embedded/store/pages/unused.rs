@@ -10,7 +10,7 @@ use crate::embedded::store::StoreError;
 use base::regular_file;
 
 /// Bytes that are written at once.
-const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// A piece of the file: its first byte, and the one behind it.
 type Piece = (u64, u64);
