@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Common, Failure, disk_space, open, say};
 use crate::audit::AuditAction;
 use crate::config::Config;
+use crate::socket::CommandRequest;
 use engine::{Compacted, STORE_FILE};
 
 /// Make the data folder smaller
@@ -46,7 +47,7 @@ impl CompactArguments {
 fn compact(config: &Config) -> Result<Compacted, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    if open::has_answered(open::server(config, &open::PROBE)?)? {
+    if open::server(config, &CommandRequest::SeqOf { id: 0, version: 0 })?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
     }
     // Opening a store may already cut free pages off its end.

@@ -7,6 +7,7 @@ use super::progress::Steps;
 use super::{Common, Failure, disk_space, open, report};
 use crate::audit::{AuditAction, AuditEvent};
 use crate::config::Config;
+use crate::socket::CommandRequest;
 use base::number::counted;
 use certificate::{Id, Seq};
 use engine::{ErasedCertificate, system_clock};
@@ -82,7 +83,7 @@ impl EraseArguments {
 fn erase(config: &Config, id: Id, reason: &str, yes: bool) -> Result<ErasedCertificate, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    if open::has_answered(open::server(config, &open::PROBE)?)? {
+    if open::server(config, &CommandRequest::SeqOf { id: 0, version: 0 })?.is_some() {
         return Err(told("a server is running; a certificate is erased only while it is stopped".to_owned()));
     }
     let engine = open::existing(config)?;

@@ -83,9 +83,10 @@ fn export(out: &OutputArguments, resume: bool, config: &Config) -> Result<(), Fa
 }
 
 fn source(config: &Config) -> Result<ExportSource, String> {
-    match open::has_answered(open::ask(config, &open::PROBE)?)? {
-        true => Ok(ExportSource::Server),
-        false => Ok(ExportSource::Folder(open::look_and_tell(config, AuditAction::BulkExport, "hcert export")?)),
+    let probe = CommandRequest::SeqOf { id: 0, version: 0 };
+    match open::ask(config, &probe)? {
+        Some(_) => Ok(ExportSource::Server),
+        None => Ok(ExportSource::Folder(open::look_and_tell(config, AuditAction::BulkExport, "hcert export")?)),
     }
 }
 

@@ -232,18 +232,6 @@ pub(super) fn ask(config: &Config, request: &CommandRequest) -> Result<Option<Co
     }
 }
 
-/// A question that costs nothing: whether there is a server.
-pub(super) const PROBE: CommandRequest = CommandRequest::SeqOf { id: 0, version: 0 };
-
-/// Whether a server was there to be asked the [`PROBE`]. Its answer is awaited, or it would report that it lost a command.
-///
-/// # Errors
-/// It stopped meanwhile.
-pub(super) fn has_answered(server: Option<CommandConnection>) -> Result<bool, String> {
-    let Some(server) = server else { return Ok(false) };
-    server.answer::<Result<Option<u64>, String>>().map(|_| true)
-}
-
 /// Opens the data folder to look at it, behind the event of the command that looks.
 ///
 /// # Errors

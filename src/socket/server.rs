@@ -227,7 +227,9 @@ fn talk(
                 }
                 None => Ok(None),
             };
-            send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0)))?;
+            // Whoever only wanted to know that a server is there does not wait for what it says.
+            drop(send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0))).and_then(|()| out.flush()));
+            return Ok(());
         }
         CommandRequest::AuditVerify { head } => {
             let told = verify(engine, trail, head.as_deref());
