@@ -227,7 +227,7 @@ fn talk(
                 }
                 None => Ok(None),
             };
-            // Whoever only wanted to know that a server is there does not wait for what it says.
+            // A command that only asks whether a server is there does not wait for the answer.
             drop(send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0))).and_then(|()| out.flush()));
             return Ok(());
         }

@@ -26,6 +26,7 @@ fn an_erased_certificate_is_gone_from_the_folder_its_exports_and_what_is_restore
     place.run_with(&["import", "-", "--data", "data"], &corpus).expect(0);
     fs::create_dir(place.path("archives")).unwrap();
     place.run(&[&["backup", "archives"], &DATA[..]].concat()).expect(0);
+    place.run(&["restore", "archives", "--data", "standby"]).expect(0);
     let before = place.export();
     let of_erased = |line: &&[u8]| line.starts_with(br#"{"fullUrl":"Composition/1","#);
     let versions = lines(&before).iter().filter(|line| of_erased(line)).count();
@@ -67,4 +68,7 @@ fn an_erased_certificate_is_gone_from_the_folder_its_exports_and_what_is_restore
     place.run(&[&["backup", "archives", "--incremental"], &DATA[..]].concat()).expect(0);
     place.run(&["restore", "archives", "--data", "restored", "--verify"]).expect(0);
     gone("restored");
+    // A standby that follows has an index from before.
+    place.run(&["restore", "--onto", "archives", "--data", "standby"]).expect(0);
+    gone("standby");
 }

@@ -1,12 +1,13 @@
 //! A store made from copied pieces. Only the records are taken over; everything that is kept beside them is derived again, so that
 //! what a damaged store or a faulty release held beside them does not come back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::classes::Classes;
 use super::copy::CopyOrder;
-use super::derive::{Derivation, derive_anew};
+use super::derive::Derivation;
+use super::erase::Erasure;
 use super::store::copy::{self, CopiedEntry};
 use super::store::{CommitNeed, Store, StoreError, StoreMark, StoreOptions, StorePosition};
 use super::{Engine, EngineMedia, EngineOptions, FolderNames, store_options};
@@ -16,6 +17,7 @@ use certificate::Seq;
 /// A store that is being restored. Nobody else can open its folder as long as the mark of the restore lies in it.
 pub struct StoreRestore {
     store: Store,
+    folder: PathBuf,
     to: Seq,
     form: PieceForm,
     epoch: String,
@@ -62,6 +64,7 @@ impl StoreRestore {
         let progress = RestoreProgress { position, classes, own: i64::MIN, resets: Vec::new() };
         Ok(StoreRestore {
             store,
+            folder: folder.to_owned(),
             to,
             form,
             epoch,
@@ -140,18 +143,12 @@ impl StoreRestore {
     }
 
     /// Makes the store one that can be opened, but for the mark in its folder.
-    pub fn finish(mut self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
+    pub fn finish(self, ending: RestoreEnd) -> Result<RestoredStore, StoreError> {
         let RestoreEnd { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
-        let RestoreProgress { position, classes, resets, .. } = &mut self.progress;
-        let (position, resets) = (&*position, &*resets);
+        let RestoreProgress { position, classes, resets, .. } = &self.progress;
         let now = system_clock()();
-        // An archive from before an erasure has what was erased, and one behind it the mark.
-        let erased = self.store.reader()?.erased()?;
         self.store.write(|batch| {
-            let mut derived = Derivation::new(&self.store, classes, false);
-            erased.iter().try_for_each(|id| derived.erase(batch, *id).map(drop))?;
-            derived.finish(batch);
             // Archives of today have both among the entries of the register.
             if self.form == PieceForm::Former {
                 batch.change_lists(&changes, now, self.store.current_dictionary())?;
@@ -176,8 +173,11 @@ impl StoreRestore {
             batch.remember_latest_stamp(position.seq, newest)?;
             Ok(((), CommitNeed::Yes))
         })?;
-        if !erased.is_empty() {
-            derive_anew(&self.store, *position)?;
+        // An archive from before an erasure holds what was erased, and one from after it the mark.
+        let marked = self.store.reader()?.marked_with_content()?;
+        if !marked.is_empty() {
+            let (store, folder, position) = (&self.store, self.folder.as_path(), *position);
+            Erasure { store, folder, classes: classes.clone(), position }.of(&marked, None)?;
         }
         self.store.close();
         Ok(RestoredStore { epoch: self.epoch })

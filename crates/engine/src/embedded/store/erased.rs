@@ -94,6 +94,21 @@ impl StoreReader {
     pub fn erased(&self) -> Result<BTreeSet<Id>, StoreError> {
         mark::erased(&self.transaction)
     }
+
+    /// Those of them that have content all the same, as they come out of an archive from before.
+    ///
+    /// # Errors
+    /// `Damaged`.
+    pub fn marked_with_content(&self) -> Result<Vec<Id>, StoreError> {
+        let mut found = Vec::new();
+        for id in self.erased()? {
+            let newest = self.newest(id, |_, bytes| VersionRecord::read(bytes)?.erased())?;
+            if newest.transpose()? == Some(None) {
+                found.push(id);
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl Batch<'_> {
