@@ -6,6 +6,7 @@
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
 //! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
 //! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
+//! - [`console`]: pages for people, which ask the API as every client does.
 //! - [`http`]: the HTTP front end, and the only module that uses hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
 //! - [`socket`]: the control socket, through which commands reach a running server. [`bulk`]: all versions as NDJSON, out and in.
@@ -27,6 +28,7 @@ pub mod bench;
 pub mod bulk;
 pub mod cli;
 pub mod config;
+pub mod console;
 pub mod corpus;
 pub mod documents;
 pub mod http;

@@ -10,6 +10,7 @@ mod common;
 mod compact;
 mod completions;
 mod config;
+mod console;
 mod crash_message;
 mod demo;
 mod disk_space;
@@ -112,7 +113,7 @@ enum Command {
 /// Runs the command line of this process, with the documents that the program holds, and the commit that it was made of where its maker told
 /// it; the exit code. Whatever is closed, full or damaged,
 /// no command ends with a panic or by a signal. Contract 9.4.
-pub fn main(documents: &Documents, commit: Option<&'static str>) -> u8 {
+pub fn main(documents: &'static Documents, commit: Option<&'static str>) -> u8 {
     internal_error::in_one_line();
     no_core_files();
     small_pages();
@@ -201,9 +202,9 @@ impl Cli {
     ///
     /// # Errors
     /// What to tell the person at the terminal, with the exit code in it.
-    pub fn run(self, documents: &Documents) -> Result<(), Failure> {
+    pub fn run(self, documents: &'static Documents) -> Result<(), Failure> {
         match self.command {
-            Command::Dev(dev) => dev.run(),
+            Command::Dev(dev) => dev.run(documents),
             Command::Serve(serve) => serve.run(),
             Command::Demo(demo) => demo.run(),
             Command::Generate(generate) => generate.run(),

@@ -11,13 +11,14 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::{Common, Failure, crash_message, demo, log, open, open_files};
+use super::{Common, Failure, console, crash_message, demo, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::{AuditAction, AuditEvent, AuditTrail};
 use crate::backup::{self, BackupPlan, Schedule};
 use crate::bench::parse_count;
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
+use crate::documents::Documents;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
 use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
@@ -62,14 +63,14 @@ pub(super) struct Dev {
 impl Serve {
     /// Runs until SIGTERM or SIGINT.
     pub(super) fn run(self) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Jwt, None)
+        self.flags.run(AccessMode::Jwt, None, None)
     }
 }
 
 impl Dev {
     /// Runs until SIGTERM or SIGINT.
-    pub(super) fn run(self) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Developer, self.demo)
+    pub(super) fn run(self, documents: &'static Documents) -> Result<(), Failure> {
+        self.flags.run(AccessMode::Developer, self.demo, Some(documents))
     }
 }
 
@@ -84,7 +85,7 @@ struct Flags {
 }
 
 impl Flags {
-    fn run(self, mode: AccessMode, demo: Option<u64>) -> Result<(), Failure> {
+    fn run(self, mode: AccessMode, demo: Option<u64>, documents: Option<&'static Documents>) -> Result<(), Failure> {
         let Flags { listen, common } = self;
         ignore_signals();
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
@@ -123,7 +124,7 @@ impl Flags {
         let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo)));
+        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo, documents)));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -171,7 +172,7 @@ async fn serve(
     management: Arc<ManagementService>,
     guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    (output, demo): (QueuedOutput, Option<u64>),
+    (output, demo, documents): (QueuedOutput, Option<u64>, Option<&'static Documents>),
 ) -> Result<(), Failure> {
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
@@ -220,6 +221,10 @@ async fn serve(
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     let tokens = Arc::new(tokens.for_roles_of(permissions));
     settings.tokens = Some(tokens.clone());
+    if let Some(documents) = documents {
+        let names = service.settings().names.clone();
+        settings.pages = Some(console::pages(&config, &engine, &trail, tokens.clone(), names, documents)?);
+    }
     service.registry().add_samples().await.map_err(Failure::Failed)?;
     let demo = match demo {
         Some(count) => {

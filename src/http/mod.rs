@@ -24,6 +24,8 @@ mod listener;
 mod load;
 pub mod media;
 pub mod message;
+mod page_work;
+pub mod pages;
 mod pretty;
 mod proxy;
 mod quality;
@@ -78,6 +80,7 @@ pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
 pub use load::LoadCounters;
 use load::count;
+pub use pretty::indent;
 use request_head::{RequestFacts, RequestHead, RequestOrigin, RequestQuery};
 use route::Route;
 pub use settings::HttpSettings;
@@ -340,6 +343,9 @@ impl<R: Interactions> HttpServer<R> {
         guard::enter(&self.settings, &mut parts);
         if sender::drop_claims(&self.settings, &mut parts, peer) {
             count(&self.load.x_road_dropped);
+        }
+        if let Some(pages) = self.settings.pages.as_ref().filter(|_| pages::is_for_person(&parts)) {
+            return Box::pin(Arc::clone(&self).page(Arc::clone(pages), parts, body, peer)).await;
         }
         let secure = security::is_secure(&self.settings, &parts, peer);
         let (head, query, mut known) = RequestHead::read(&self.settings, parts, origin, formed, self.run.keeps_trail());

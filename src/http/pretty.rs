@@ -6,7 +6,7 @@ use crate::http::limits::INDENTED_EXPANSION;
 const INDENTED_SMALL_BYTES: usize = 64 * 1024;
 
 /// Indents minified JSON; nothing where it would grow too large by it. Decision 185.
-pub(super) fn indent(json: &[u8]) -> Option<Vec<u8>> {
+pub fn indent(json: &[u8]) -> Option<Vec<u8>> {
     let bytes_max = INDENTED_SMALL_BYTES.max(json.len() * INDENTED_EXPANSION);
     let mut text = Vec::with_capacity(json.len() * 2);
     let mut depth = 0;

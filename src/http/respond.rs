@@ -26,7 +26,7 @@ use fhir::date_time;
 use fhir::outcome::{Hcert, Language, Outcome};
 
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
-const GZIP_BYTES_MIN: usize = 1_024;
+pub(super) const GZIP_BYTES_MIN: usize = 1_024;
 
 /// Seconds in `Retry-After` of a 503 and a 429. What causes one here passes within a second or two.
 const RETRY_AFTER_S: u32 = 2;
@@ -174,7 +174,7 @@ fn body(
 }
 
 /// Level 1: a Bundle of certificates shrinks to a tenth already, at a fifth of the time of the default.
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("writing to memory does not fail")
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::address::origin;
+use super::pages::Pages;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -36,6 +37,8 @@ pub struct HttpSettings {
     pub issue_system: String,
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
+    /// Who makes pages for people. `None`: there are none.
+    pub pages: Option<Arc<dyn Pages>>,
     /// What the service shows over TLS. `None`: it speaks in clear.
     pub tls: Option<Arc<ServerCertificate>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
@@ -107,6 +110,7 @@ impl HttpSettings {
             needs_token: !is_developer,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             metrics: Metrics::new(),
+            pages: None,
             tls: None,
             uncounted: this_machine.to_vec(),
             connections_max: server.connections_max,

@@ -237,7 +237,7 @@ impl<R: Interactions> HttpServer<R> {
 
     /// Runs a stage of a request to its end or its deadline. It is pinned where it is made: each hand it went through would keep room for
     /// it.
-    async fn within<T>(
+    pub(super) async fn within<T>(
         &self,
         deadline: Instant,
         stage: Pin<&mut impl Future<Output = Result<T, Outcome>>>,

@@ -19,6 +19,7 @@ mod condition;
 mod conformance;
 mod connection;
 mod consent;
+mod console;
 mod create;
 mod delete;
 mod form;

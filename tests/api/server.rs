@@ -442,7 +442,7 @@ impl Asked<'_> {
     }
 
     /// Status, headers and body of an answer that is none of FHIR's.
-    async fn raw(self) -> (u16, HeaderMap, Vec<u8>) {
+    pub(crate) async fn raw(self) -> (u16, HeaderMap, Vec<u8>) {
         let told = self.told().await;
         (told.status.as_u16(), told.headers, told.body)
     }

@@ -49,6 +49,12 @@ pub(super) fn bodies(names: &Names) -> Value {
     Value::Object(FILES.iter().map(of_file).collect())
 }
 
+/// The text of an example, as its file has it, with the names in use.
+pub fn example_text(name: &str, names: &Names) -> Option<String> {
+    let (_, _, text) = FILES.iter().find(|(known, _, _)| *known == name)?;
+    Some(Renaming::new(names).applied((*text).to_owned()))
+}
+
 /// Examples of the body that an interaction takes as a resource.
 pub(super) fn of(kind: InteractionKind, names: &Names) -> Map<String, Value> {
     let files: &[&str] = match kind {

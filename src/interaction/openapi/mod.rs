@@ -18,6 +18,7 @@ use api_operation::ApiOperation;
 pub use api_operation::ApiSettings;
 use api_operation::{FHIR, FORM, operations};
 use certificate::Names;
+pub use example::example_text;
 use sample::SampleRequest;
 
 /// The whole description.

@@ -41,10 +41,8 @@ impl SealKey {
     /// `Internal`, when the random generator or the cipher fails.
     pub fn seal(&self, query: &SealedQuery<&str>) -> Result<String, Outcome> {
         let SealedQuery { resource_type, caller, expiry, parameters } = query;
-        let mut sealed = serde_json::to_vec(&(resource_type, caller, expiry, parameters)).map_err(Outcome::internal)?;
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(USE), &mut sealed).map_err(Outcome::internal)?;
-        let token = [&nonce.as_ref()[..], &sealed].concat();
-        Ok(URL_SAFE_NO_PAD.encode(token))
+        let query = serde_json::to_vec(&(resource_type, caller, expiry, parameters)).map_err(Outcome::internal)?;
+        self.seal_for(USE, query)
     }
 
     /// The parameters of a token.
@@ -59,12 +57,26 @@ impl SealKey {
     /// The query in a token that this server made, also for another caller and after its expiry: the audit trail records it.
     /// `None`: another server made the token, or nobody did.
     pub fn read(&self, token: &str) -> Option<SealedQuery> {
-        let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let opened = self.open_for(USE, token)?;
+        let (resource_type, caller, expiry, parameters) = serde_json::from_slice(&opened).ok()?;
+        Some(SealedQuery { resource_type, caller, expiry, parameters })
+    }
+
+    /// Hides what is for one use alone: base64url of nonce, AES-256-GCM ciphertext and tag.
+    ///
+    /// # Errors
+    /// `Internal`, when the random generator or the cipher fails.
+    pub fn seal_for(&self, use_of_it: &[u8], mut bytes: Vec<u8>) -> Result<String, Outcome> {
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(use_of_it), &mut bytes).map_err(Outcome::internal)?;
+        Ok(URL_SAFE_NO_PAD.encode([&nonce.as_ref()[..], &bytes].concat()))
+    }
+
+    /// What was hidden for this use. `None`: another server made it, or for another use, or nobody did.
+    pub fn open_for(&self, use_of_it: &[u8], sealed: &str) -> Option<Vec<u8>> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.0.open_in_place(nonce, Aad::from(USE), sealed).ok()?;
-        let (resource_type, caller, expiry, parameters) = serde_json::from_slice(opened).ok()?;
-        Some(SealedQuery { resource_type, caller, expiry, parameters })
+        self.0.open_in_place(nonce, Aad::from(use_of_it), sealed).ok().map(|opened| opened.to_vec())
     }
 }
 

@@ -1,0 +1,142 @@
+//! The pages for people. A page asks the API in its reader's name, so it shows what the API shows that reader, and nothing else; it owns no
+//! right, no table and no file. Every page is a whole page without JavaScript.
+
+mod asset;
+mod diff;
+mod page;
+mod reading;
+mod screen;
+mod session;
+mod sources;
+mod texts;
+mod visit;
+
+use std::sync::Arc;
+
+use maud::html;
+use tokio::sync::OnceCell;
+
+use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use certificate::search::seal::SealKey;
+use screen::{certificates, change, documents, start};
+use session::{PartPlayed, Session};
+pub use sources::{ConsoleSources, FillStore};
+use texts::Texts;
+use visit::Visit;
+
+/// Makes the pages.
+pub struct Console {
+    sources: ConsoleSources,
+    key: SealKey,
+    /// The first is spoken to those who prefer none.
+    texts: Vec<Texts>,
+}
+
+impl std::fmt::Debug for Console {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.debug_struct("Console").field("sources", &self.sources).finish_non_exhaustive()
+    }
+}
+
+impl Console {
+    pub fn new(sources: ConsoleSources) -> Console {
+        Console { key: SealKey::new(&sources.key), texts: Texts::built_in(), sources }
+    }
+
+    /// The texts of a reader: of the language they chose, or the first that their browser names, or the first there is.
+    fn texts_for(&self, chosen: Option<&str>, languages: &str) -> &Texts {
+        let named = |wanted: &str| self.texts.iter().find(|texts| texts.language == wanted);
+        let of_browser =
+            || languages.split(',').find_map(|part| named(part.split([';', '-']).next().unwrap_or_default().trim()));
+        chosen.and_then(named).or_else(of_browser).unwrap_or(&self.texts[0])
+    }
+}
+
+impl Pages for Console {
+    fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
+        Box::pin(async move {
+            if let Some(file) = request.path.strip_prefix("/assets/").and_then(asset::answer) {
+                return file;
+            }
+            let is_new = !request.cookies.contains("hcert-console=");
+            let session = Session::read(&request.cookies, request.is_secure, &self.key);
+            let texts = self.texts_for(session.language.as_deref(), &request.languages);
+            let languages = self.texts.iter().map(|texts| texts.language.as_str()).collect();
+            let (sources, key, token) = (&self.sources, &self.key, OnceCell::new());
+            let visit = Visit { sources, key, texts, languages, request, session, api, token };
+            let mut answer = if visit.request.is_form { act(&visit).await } else { show(&visit).await };
+            if is_new && answer.cookie.is_none() {
+                answer.cookie = visit.session.cookie(&visit.request.root, visit.request.is_secure, &self.key);
+            }
+            answer
+        })
+    }
+}
+
+/// The page of an address.
+async fn show(visit: &Visit<'_>) -> PageAnswer {
+    let path = visit.request.path.split('/').skip(1).collect::<Vec<_>>();
+    match path[..] {
+        [""] => start::show(visit).await,
+        ["certificates"] => certificates::show(visit).await,
+        ["certificates", "new"] => change::show_new(visit).await,
+        ["certificates", id] => screen::certificate::show(visit, id).await,
+        ["certificates", id, "moves"] => screen::certificate::moves(visit, id).await,
+        ["certificates", id, "edit"] => change::show_edit(visit, id).await,
+        ["documents"] => documents::list(visit),
+        ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
+        ["documents", ..] => documents::show(visit, &path[1..].join("/")),
+        _ => nowhere(visit),
+    }
+}
+
+/// Does what a form asks for.
+async fn act(visit: &Visit<'_>) -> PageAnswer {
+    if !visit.session.made(visit.field("form-token"), visit.key) {
+        return visit.page_with_status(
+            403,
+            visit.t("form.title"),
+            &html! {
+                h1 { (visit.t("form.title")) }
+                p { (visit.t("form.foreign")) }
+            },
+        );
+    }
+    let path = visit.request.path.split('/').skip(1).collect::<Vec<_>>();
+    match path[..] {
+        ["language"] => {
+            let session = Session { language: Some(visit.field("language").to_owned()), ..visit.session.clone() };
+            visit.go_with(&session, own_path(visit.field("back")))
+        }
+        ["part"] if visit.sources.is_developer => play(visit),
+        ["fill"] => start::fill(visit).await,
+        ["certificates", "new"] => change::create(visit).await,
+        ["certificates", id, "edit"] => change::update(visit, id).await,
+        ["certificates", id, "move"] => screen::certificate::do_move(visit, id).await,
+        ["certificates", id, "consent"] => screen::certificate::set_consent(visit, id).await,
+        _ => nowhere(visit),
+    }
+}
+
+/// Takes a part, or gives it up.
+fn play(visit: &Visit<'_>) -> PageAnswer {
+    let some = |name: &str| Some(visit.field(name).to_owned()).filter(|value| !value.is_empty());
+    let part = some("role").map(|role| PartPlayed {
+        role,
+        person: visit.field("person").to_owned(),
+        organization: some("organization"),
+        patient: some("patient"),
+        represented_party: some("represented-party"),
+    });
+    visit.go_with(&Session { part, ..visit.session.clone() }, own_path(visit.field("back")))
+}
+
+/// A path of the console that a form brought along; `/` in place of anything else.
+fn own_path(path: &str) -> &str {
+    if path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n']) { path } else { "/" }
+}
+
+fn nowhere(visit: &Visit<'_>) -> PageAnswer {
+    let title = visit.t("nowhere.title");
+    visit.page_with_status(404, title, &html! { h1 { (title) } p { (visit.linked("nowhere.text", "/")) } })
+}

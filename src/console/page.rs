@@ -1,0 +1,90 @@
+//! What every page has around its content: head, the way around, language, whose part is played, and the foot.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::asset;
+use super::visit::Visit;
+
+/// Groups of the navigation: a text, and pages by path and text.
+type Group = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// The way around. Pages that only `hcert dev` has stand in [`FOR_DEVELOPERS`] too.
+const NAVIGATION: &[Group] = &[
+    ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
+    ("nav.help", &[("/documents", "nav.documents")]),
+];
+
+/// Pages that are not there in `hcert serve`.
+const FOR_DEVELOPERS: &[&str] = &[];
+
+/// A whole page.
+pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup {
+    let at = visit.request.path.as_str();
+    let is_shown = |path: &str| visit.sources.is_developer || !FOR_DEVELOPERS.contains(&path);
+    html! {
+        (DOCTYPE)
+        html lang=(visit.texts.language) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " · hcert" }
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href=(asset::href(visit, "hc.css"));
+                script type="module" src=(asset::href(visit, "hc.js")) {}
+            }
+            body {
+                a.skip href="#content" { (visit.t("page.skip")) }
+                header.bar {
+                    a.brand href=(visit.href("/")) { "hcert" }
+                    @if visit.sources.is_developer { span.mode { (visit.t("page.developer")) } }
+                    div.bar-end { (part(visit)) (languages(visit)) }
+                }
+                div.columns {
+                    nav aria-label=(visit.t("page.nav")) {
+                        details.menu open {
+                            summary { (visit.t("page.nav")) }
+                            @for (group, pages) in NAVIGATION {
+                                h2 { (visit.t(group)) }
+                                ul {
+                                    @for (path, text) in pages.iter().filter(|(path, _)| is_shown(path)) {
+                                        li { a href=(visit.href(path)) aria-current=[(at == *path).then_some("page")] { (visit.t(text)) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    main #content tabindex="-1" { (content) }
+                }
+                footer { p { "hcert " (env!("CARGO_PKG_VERSION")) " · " (visit.t("page.foot")) } }
+            }
+        }
+    }
+}
+
+/// Whose part the reader plays, and the way back to their own.
+fn part(visit: &Visit<'_>) -> Markup {
+    match &visit.session.part {
+        Some(part) => html! {
+            div.part {
+                span { (visit.say("page.part", &[("role", &part.role), ("person", &part.person)])) }
+                (visit.form("/part", &html! { button.small name="role" value="" { (visit.t("page.part-end")) } }))
+            }
+        },
+        None if visit.sources.is_developer => html! { span.part { (visit.t("page.nobody")) } },
+        None => html! {},
+    }
+}
+
+/// A button per language. Each language is named in itself.
+fn languages(visit: &Visit<'_>) -> Markup {
+    let back = html! { input type="hidden" name="back" value=(visit.request.path); };
+    let buttons = html! {
+        (back)
+        @for language in &visit.languages {
+            button.small lang=(language) name="language" value=(language) aria-pressed=(visit.texts.language == *language) {
+                (language.to_uppercase())
+            }
+        }
+    };
+    html! { div.languages role="group" aria-label=(visit.t("page.language")) { (visit.form("/language", &buttons)) } }
+}

@@ -1,0 +1,50 @@
+//! What the console is given to work with, beside the API.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::access::Tokens;
+use crate::access::rights::permissions::Roles;
+use crate::documents::Documents;
+use crate::http::pages::Soon;
+use crate::interaction::openapi;
+use certificate::Names;
+
+/// Fills an empty store with made-up people and so many certificates; tells what was done, or why nothing was.
+pub type FillStore = Box<dyn Fn(u64) -> Soon<'static, Result<String, String>> + Send + Sync>;
+
+/// What the console is given.
+pub struct ConsoleSources {
+    /// Of the store: seals the cookies.
+    pub key: [u8; 32],
+    /// Gives out developers' tokens, in `hcert dev`.
+    pub tokens: Arc<Tokens>,
+    /// Whether nothing is real: `hcert dev`.
+    pub is_developer: bool,
+    /// Who may do what.
+    pub roles: Roles,
+    /// The documents of the program.
+    pub documents: &'static Documents,
+    /// The names in use.
+    pub names: Names,
+    /// In `hcert dev` alone.
+    pub fill: Option<FillStore>,
+}
+
+impl ConsoleSources {
+    /// The text of a file of `examples/`, with the names in use.
+    pub(super) fn example(&self, name: &str) -> Option<String> {
+        openapi::example_text(name, &self.names)
+    }
+
+    /// The code system of the sections.
+    pub(super) fn section_system(&self) -> String {
+        format!("{}/CodeSystem/tervisetoendi-sektsioon", self.names.code_system_base)
+    }
+}
+
+impl fmt::Debug for ConsoleSources {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("ConsoleSources").field("is_developer", &self.is_developer).finish_non_exhaustive()
+    }
+}
