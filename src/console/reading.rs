@@ -4,7 +4,6 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::visit::Visit;
-use certificate::Status;
 
 /// What a certificate says, as a list of terms; free text is shown as text.
 pub(super) fn certificate(visit: &Visit<'_>, certificate: &Value) -> Markup {
@@ -12,32 +11,28 @@ pub(super) fn certificate(visit: &Visit<'_>, certificate: &Value) -> Markup {
         return html! { p { (visit.t("reading.deleted")) } };
     }
     let text = |pointer: &str| certificate.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let state = Status::parse(text("/status")).map(Status::state);
-    let state = state.map(|state| match visit.texts.language.as_str() {
-        "et" => state.name(),
-        _ => state.word(),
-    });
     let facts = [
-        ("reading.state", state.unwrap_or_default()),
-        ("reading.number", text("/identifier/0/value")),
-        ("reading.kind", text("/title")),
-        ("reading.patient", text("/subject/0/reference")),
-        ("reading.date", text("/date")),
-        ("reading.from", text("/event/0/period/start")),
-        ("reading.until", text("/event/0/period/end")),
-        ("reading.author", author(certificate)),
+        ("reading.number", text("/identifier/0/value").to_owned()),
+        ("reading.kind", text("/title").to_owned()),
+        ("reading.date", moment(text("/date"))),
+        ("reading.from", moment(text("/event/0/period/start"))),
+        ("reading.until", moment(text("/event/0/period/end"))),
+        ("reading.author", author(certificate).to_owned()),
     ];
-    let narrative = fhir::narrative::plain_text(text("/text/div")).unwrap_or_default();
+    let (narrative, patient) = (lines(text("/text/div")), text("/subject/0/reference"));
+    let contained = certificate["contained"].as_array().map_or(&[][..], Vec::as_slice);
     let sections = certificate["section"].as_array().map_or(&[][..], Vec::as_slice);
     html! {
         dl.facts { @for (key, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
             dt { (visit.t(key)) } dd { (value) }
-        } }
-        @if !narrative.trim().is_empty() {
-            h2 { (visit.t("reading.narrative")) }
-            p.narrative { (narrative.trim()) }
         }
-        @for section in sections { (self::section(visit, section)) }
+            @if !patient.is_empty() { dt { (visit.t("reading.patient")) } dd { (patient) } }
+        }
+        @for section in sections { (self::section(visit, section, contained)) }
+        @if !narrative.is_empty() {
+            h3 { (visit.t("reading.narrative")) }
+            ul { @for line in &narrative { li { (line) } } }
+        }
     }
 }
 
@@ -48,7 +43,7 @@ fn author(certificate: &Value) -> &str {
     role.and_then(|role| role["practitioner"]["reference"].as_str()).unwrap_or_default()
 }
 
-fn section(visit: &Visit<'_>, section: &Value) -> Markup {
+fn section(visit: &Visit<'_>, section: &Value, contained: &[Value]) -> Markup {
     let code = section.pointer("/code/coding/0/code").and_then(Value::as_str).unwrap_or_default();
     let key = format!("section.{code}");
     let title = visit.texts.find(&key).or(section["title"].as_str()).unwrap_or(code);
@@ -57,8 +52,46 @@ fn section(visit: &Visit<'_>, section: &Value) -> Markup {
     html! {
         h3 { (title) }
         @if let Some(text) = text { p { (text.trim()) } }
-        ul { @for entry in entries { li { (entry["reference"].as_str().unwrap_or_default()) } } }
+        ul { @for entry in entries { li { (entry_of(visit, entry["reference"].as_str().unwrap_or_default(), contained)) } } }
     }
+}
+
+/// What an entry of a section says: what the contained resource holds, or the reference itself.
+fn entry_of(visit: &Visit<'_>, reference: &str, contained: &[Value]) -> Markup {
+    let named = reference.strip_prefix('#');
+    let Some(found) = named.and_then(|id| contained.iter().find(|resource| resource["id"] == id)) else {
+        return html! { (reference) };
+    };
+    let coded = |concept: &Value| {
+        let coding = &concept["coding"][0];
+        let text = concept["text"].as_str().or(coding["display"].as_str()).or(coding["code"].as_str());
+        text.map(str::to_owned)
+    };
+    let components = found["component"].as_array().map_or(&[][..], Vec::as_slice);
+    let notes = found["note"].as_array().map_or(&[][..], Vec::as_slice);
+    let said = [&found["valueCodeableConcept"], &found["type"][0], &found["code"]].into_iter().find_map(coded);
+    let name = found["name"].as_str().map(str::to_owned).or(said).unwrap_or_else(|| reference.to_owned());
+    html! {
+        (name)
+        @if !components.is_empty() { ul { @for component in components { li { (coded(&component["code"]).unwrap_or_default()) } } } }
+        @for note in notes { p { (visit.t("reading.note")) ": " (note["text"].as_str().unwrap_or_default()) } }
+    }
+}
+
+/// A narrative as lines of text: one per paragraph, item or row.
+fn lines(div: &str) -> Vec<String> {
+    // A character that no text has, so that the ends of blocks outlive the tags.
+    const END: char = '\u{e000}';
+    let marked = ["</p>", "</li>", "</tr>", "</h1>", "</h2>", "</h3>"]
+        .into_iter()
+        .fold(div.replace(END, ""), |div, tag| div.replace(tag, &format!("{END}{tag}")));
+    let text = fhir::narrative::plain_text(&marked).unwrap_or_default();
+    text.split(END).map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// A moment without its seconds and its zone, which are those of Estonia.
+fn moment(text: &str) -> String {
+    text.get(..16).unwrap_or(text).replace('T', " ")
 }
 
 /// One event of the audit trail in a line.

@@ -102,10 +102,10 @@ pub(in crate::console) async fn show(visit: &Visit<'_>, id: &str) -> PageAnswer 
     let address = |version: &str, tab: &str| visit.href(&format!("/certificates/{id}?version={version}&tab={tab}"));
     visit.page(&title, &html! {
         h1 { (title) " " small { (number) } }
-        p { span.state { (state_name(visit, lifetime.newest().state)) } " "
+        p { span.state.(lifetime.newest().state.status().code()) { (state_name(visit, lifetime.newest().state)) } " "
             a.button href=(visit.href(&format!("/certificates/{id}/moves"))) { (visit.t("certificate.moves")) } " "
             a.button href=(visit.href(&format!("/certificates/{id}/edit"))) { (visit.t("certificate.edit")) } }
-        ol.timeline reversed aria-label=(visit.t("certificate.versions")) {
+        ol.timeline reversed data-slider=(visit.t("certificate.slider")) aria-label=(visit.t("certificate.versions")) {
             @for known in &lifetime.versions {
                 li { a href=(address(&known.version, tab)) aria-current=[(known.version == moment.version).then_some("true")] {
                     "v" (known.version) " · " (state_name(visit, known.state)) " · " time { (known.at.get(..16).unwrap_or(&known.at).replace('T', " ")) }

@@ -13,12 +13,12 @@ const BOX: (i32, i32) = (168, 44);
 /// Where the box of a state stands: its left upper corner.
 fn place(state: Option<State>) -> (i32, i32) {
     match state {
-        None => (8, 98),
-        Some(State::Draft) => (230, 18),
-        Some(State::Completed) => (230, 178),
-        Some(State::Suspended) => (470, 178),
-        Some(State::Revoked) => (470, 290),
-        Some(State::Deleted) => (470, 18),
+        None => (8, 114),
+        Some(State::Draft) => (230, 40),
+        Some(State::Completed) => (230, 190),
+        Some(State::Suspended) => (470, 190),
+        Some(State::Revoked) => (470, 300),
+        Some(State::Deleted) => (470, 40),
     }
 }
 
@@ -26,13 +26,13 @@ fn place(state: Option<State>) -> (i32, i32) {
 pub(super) fn diagram(visit: &Visit<'_>, current: Option<State>) -> Markup {
     html! {
         figure {
-            svg.diagram viewBox="0 0 650 350" role="img" aria-labelledby="diagram-title" {
+            svg.diagram viewBox="0 0 650 352" role="img" aria-labelledby="diagram-title" {
                 title #diagram-title { (visit.t("moves.picture")) }
                 defs { marker #arrow viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse" {
                     path d="M0 0 L8 4 L0 8 z" {}
                 } }
                 @for row in TRANSITIONS { (arrow(row)) }
-                g.absent { rect x="8" y="98" width="96" height="44" rx="8" {} text x="56" y="125" { (visit.t("moves.absent")) } }
+                g.absent { rect x="8" y="114" width="96" height="44" rx="8" {} text x="56" y="141" { (visit.t("moves.absent")) } }
                 @for state in State::ALL { (labelled(visit, state, current == Some(state))) }
             }
             figcaption { (visit.t("moves.caption")) }
@@ -57,7 +57,7 @@ fn arrow(row: &Transition) -> Markup {
     let half = BOX.1 / 2;
     let path = if row.from == Some(row.to) {
         let (x, y) = (from_x, from_y);
-        format!("M{} {} C{} {} {} {} {} {}", x, y + 12, x - 34, y + 4, x - 34, y + 40, x, y + 32)
+        format!("M{} {y} C{} {} {} {} {} {y}", x + 18, x + 10, y - 30, x + 62, y - 30, x + 54)
     } else if from_x == to_x {
         let (start, end) = if to_y > from_y { (from_y + BOX.1, to_y) } else { (from_y, to_y + BOX.1) };
         format!("M{} {start} L{} {end}", from_x + BOX.0 / 2, to_x + BOX.0 / 2)

@@ -6,7 +6,6 @@ use super::certificates::total;
 use crate::console::visit::Visit;
 use crate::http::pages::PageAnswer;
 use certificate::{State, Status};
-use fhir::outcome::Language;
 
 /// Certificates of the demo data that the button asks for.
 const DEMO_COUNT: u64 = 1_000;
@@ -51,12 +50,15 @@ fn door(visit: &Visit<'_>, path: &str, key: &str) -> Markup {
     html! { a href=(visit.href(path)) { (visit.t(key)) } }
 }
 
-/// The name of a state for readers: Estonian beside it in other languages is left to the diagram.
+/// The name of a state for readers.
 pub(in crate::console) fn state_name<'v>(visit: &'v Visit<'_>, state: State) -> &'v str {
-    match visit.language() {
-        Language::Estonian => state.name(),
-        Language::English => state.word(),
-    }
+    visit.t(match state {
+        State::Draft => "state.draft",
+        State::Completed => "state.completed",
+        State::Suspended => "state.suspended",
+        State::Revoked => "state.revoked",
+        State::Deleted => "state.deleted",
+    })
 }
 
 /// Fills an empty store.
