@@ -20,6 +20,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "tutorial/python.md",
     "how-to/README.md",
     "how-to/call-with-curl.md",
+    "how-to/console.md",
     "how-to/install.md",
     "how-to/secure-with-keycloak.md",
     "how-to/back-up-and-restore.md",

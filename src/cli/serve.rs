@@ -248,7 +248,7 @@ async fn serve(
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
     let told = introduction(
         config.access.mode,
-        &settings.base_url,
+        (&settings.root(), &settings.base_url),
         folder,
         watched_at.map(|address| (config.management.scheme(), address)),
     );
@@ -456,17 +456,21 @@ fn stop(management: Arc<ManagementService>, patience: Duration) -> Result<watch:
     Ok(stop)
 }
 
-fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<(&str, SocketAddr)>) -> String {
+const DEVELOPER_NOTE: &str = "mode   developer: everybody on this machine may do everything, and people are made up; hcert serve is for real data\n";
+
+fn introduction(
+    mode: AccessMode,
+    (root, base_url): (&str, &str),
+    data: &Path,
+    watched_at: Option<(&str, SocketAddr)>,
+) -> String {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let version = env!("CARGO_PKG_VERSION");
     let watched_at =
         watched_at.map(|(scheme, address)| format!("health {scheme}://{address}/health\n")).unwrap_or_default();
     let (mode, note) = match mode {
-        AccessMode::Developer => (
-            " in developer mode",
-            "mode   developer: everybody on this machine may do everything, and people are made up; hcert serve is for real data\n",
-        ),
-        AccessMode::Jwt => ("", ""),
+        AccessMode::Developer => (" in developer mode", format!("open   {root}/ in a browser\n{DEVELOPER_NOTE}")),
+        AccessMode::Jwt => ("", String::new()),
     };
     format!(
         "hcert {version}{mode} listens on {base_url}\n{note}data   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
@@ -481,7 +485,8 @@ mod tests {
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
         let watched_at = Some(("http", "127.0.0.1:8081".parse().unwrap()));
-        let told = introduction(AccessMode::Jwt, "http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
+        let address = ("http://127.0.0.1:8080", "http://127.0.0.1:8080/fhir");
+        let told = introduction(AccessMode::Jwt, address, Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));
         assert!(told.contains("health http://127.0.0.1:8081/health\n"));
