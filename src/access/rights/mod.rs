@@ -158,6 +158,25 @@ impl Rights {
         self.granting(PermittedAction::PatientRead).any(|grant| !grant.rows.own_patient)
     }
 
+    /// What each permission for something asks of a certificate, by names that say no value: a certificate is reached that meets all of
+    /// one permission.
+    pub fn conditions(&self, what: PermittedAction) -> Vec<Vec<&'static str>> {
+        let of = |grant: &Grant| {
+            let rows = &grant.rows;
+            let all = [
+                (rows.states.is_some(), "state"),
+                (rows.categories.is_some(), "category"),
+                (rows.own_patient, "own-patient"),
+                (rows.own_employer, "own-employer"),
+                (grant.bound_as_doctor, "open-to-doctors-or-own-hand"),
+                (grant.bound_as_representative, "open-to-representatives"),
+                (grant.view == CertificateView::Employer, "view-of-employer"),
+            ];
+            all.into_iter().filter(|(holds, _)| *holds).map(|(_, name)| name).collect()
+        };
+        self.granting(what).map(of).collect()
+    }
+
     fn granting(&self, what: PermittedAction) -> impl Iterator<Item = &Grant> {
         // Whoever may search may ask for the number alone.
         let also = if what == PermittedAction::Count { PermittedAction::Search } else { what };
