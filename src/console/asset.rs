@@ -12,6 +12,7 @@ use base::hex::Hex;
 const ASSETS: &[(&str, &str, &str)] = &[
     ("hc.css", "text/css; charset=utf-8", include_str!("assets/hc.css")),
     ("hc.js", "text/javascript; charset=utf-8", include_str!("assets/hc.js")),
+    ("search.js", "text/javascript; charset=utf-8", include_str!("assets/search.js")),
 ];
 
 /// Characters of the digest in an address.

@@ -6,6 +6,7 @@ mod diff;
 mod page;
 mod reading;
 mod screen;
+mod search_form;
 mod session;
 mod sources;
 mod texts;
@@ -18,9 +19,9 @@ use tokio::sync::OnceCell;
 
 use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
 use certificate::search::seal::SealKey;
-use screen::{certificates, change, documents, start};
+use screen::{audit, certificates, change, documents, patients, start, terminology};
 use session::{PartPlayed, Session};
-pub use sources::{ConsoleSources, FillStore};
+pub use sources::{CheckTrail, ConsoleSources, FillStore, TrailCheck};
 use texts::Texts;
 use visit::Visit;
 
@@ -83,6 +84,12 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["certificates", id] => screen::certificate::show(visit, id).await,
         ["certificates", id, "moves"] => screen::certificate::moves(visit, id).await,
         ["certificates", id, "edit"] => change::show_edit(visit, id).await,
+        ["patients"] => patients::show(visit).await,
+        ["patients", id] => patients::show_one(visit, id).await,
+        ["terminology"] => terminology::show(visit).await,
+        ["terminology", kind @ ("CodeSystem" | "ValueSet"), id] => terminology::show_list(visit, kind, id).await,
+        ["audit"] => audit::show(visit).await,
+        ["audit", id] => audit::show_one(visit, id).await,
         ["documents"] => documents::list(visit),
         ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
         ["documents", ..] => documents::show(visit, &path[1..].join("/")),
@@ -110,6 +117,11 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         }
         ["part"] if visit.sources.is_developer => play(visit),
         ["fill"] => start::fill(visit).await,
+        ["certificates"] => certificates::act(visit).await,
+        ["patients"] => patients::act(visit),
+        ["patients", id, "see"] if visit.sources.is_developer => patients::see(visit, id).await,
+        ["audit"] => audit::act(visit),
+        ["audit", "check"] => audit::check(visit).await,
         ["certificates", "new"] => change::create(visit).await,
         ["certificates", id, "edit"] => change::update(visit, id).await,
         ["certificates", id, "move"] => screen::certificate::do_move(visit, id).await,

@@ -13,6 +13,18 @@ use certificate::Names;
 /// Fills an empty store with made-up people and so many certificates; tells what was done, or why nothing was.
 pub type FillStore = Box<dyn Fn(u64) -> Soon<'static, Result<String, String>> + Send + Sync>;
 
+/// What a check of the audit trail found.
+#[derive(Clone, Debug)]
+pub struct TrailCheck {
+    /// Lines for a person; one begins with `head `.
+    pub report: String,
+    pub is_whole: bool,
+}
+
+/// Checks the audit trail, and whether a head that was kept is part of it; why it could not be checked. Only those may ask who may read
+/// the trail.
+pub type CheckTrail = Box<dyn Fn(Option<String>) -> Soon<'static, Result<TrailCheck, String>> + Send + Sync>;
+
 /// What the console is given.
 pub struct ConsoleSources {
     /// Of the store: seals the cookies.
@@ -27,6 +39,8 @@ pub struct ConsoleSources {
     pub documents: &'static Documents,
     /// The names in use.
     pub names: Names,
+    /// Checks the audit trail.
+    pub check_trail: CheckTrail,
     /// In `hcert dev` alone.
     pub fill: Option<FillStore>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources};
+use hcert::console::{Console, ConsoleSources, TrailCheck};
 use hcert::documents::Documents;
 use hyper::header::HeaderMap;
 
@@ -58,6 +58,11 @@ impl Browser {
                     roles: permissions::read(BUILT_IN).expect("a table"),
                     documents: &DOCUMENTS,
                     names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+                    check_trail: Box::new(|head| {
+                        let is_whole = head.is_none();
+                        let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
+                        Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
+                    }),
                     fill: None,
                 };
                 settings.pages = Some(Arc::new(Console::new(sources)));
@@ -135,6 +140,15 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/certificates/1?tab=patient",
         "/certificates/1/moves",
         "/certificates/1/edit",
+        "/certificates?status=preliminary&_sort=-date",
+        "/patients",
+        "/patients/205",
+        "/terminology",
+        "/terminology?q=prill",
+        "/terminology/CodeSystem/labivaatuse-tyyp",
+        "/terminology/ValueSet/labivaatuse-tyyp",
+        "/audit",
+        "/audit/1",
         "/documents",
         "/documents/README",
     ] {
@@ -249,4 +263,113 @@ async fn what_people_wrote_is_shown_as_text_everywhere() {
         let html = browser.get(path).await.html;
         assert!(!html.contains("<img") && !html.contains("<script>"), "{path}");
     }
+}
+
+/// One row of the form of a search, and the button that sends it.
+fn condition<'f>(parameter: &'f str, value: &'f str) -> [(&'f str, &'f str); 4] {
+    [("parameter", parameter), ("modifier", ""), ("value", value), ("do", "search")]
+}
+
+#[tokio::test]
+async fn a_search_is_a_form_whose_address_can_be_handed_on_where_it_names_nobody() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-draft")).await;
+    browser.server.create(text("driver-final")).await;
+    let sent = browser.post("/certificates", &condition("status", "final")).await;
+    assert_eq!((sent.status, sent.location()), (303, "/console/certificates?status=final"));
+    let found = browser.get("/certificates?status=final").await.html;
+    assert!(found.contains("1 found") && found.contains("/console/certificates/2"), "{found}");
+    assert!(found.contains("GET /fhir/Composition?status=final"), "the request as it goes");
+    assert!(found.contains("How the search was run") && found.contains("all certificates"), "{found}");
+    let rows = browser.get("/certificates").await.html.matches("<fieldset").count();
+    let more = browser
+        .post("/certificates", &[("parameter", "status"), ("modifier", ""), ("value", "final"), ("do", "add")])
+        .await;
+    assert_eq!((rows, more.status, more.html.matches("<fieldset").count()), (3, 200, 2));
+    let wrong = browser.get("/certificates?status=nonsense").await;
+    assert!(wrong.status == 400 && wrong.html.contains("HCERT-") && wrong.html.contains("nonsense"), "{}", wrong.html);
+}
+
+#[tokio::test]
+async fn a_search_that_names_a_person_stands_sealed_in_its_address() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    for (path, fields) in [
+        ("/certificates", condition("subject:Patient.identifier", "39406240015")),
+        ("/patients", [("identifier", "39406240015"), ("_id", ""), ("birthdate", ""), ("x", "")]),
+        ("/audit", [("patient", "39406240015"), ("certificate", ""), ("from", ""), ("outcome", "")]),
+        ("/audit", [("agent", "37605030299"), ("certificate", ""), ("from", ""), ("outcome", "")]),
+    ] {
+        let sent = browser.post(path, &fields).await;
+        assert_eq!(sent.status, 303, "{path}");
+        let address = sent.location().strip_prefix("/console").unwrap().to_owned();
+        assert!(address.contains("sealed=") && !address.contains("39406240015"), "{address}");
+        let shown = browser.get(&address).await;
+        assert_eq!(shown.status, 200, "{path}: {}", shown.html);
+        assert!(!shown.html.contains("=39406240015\""), "no link holds the code");
+        let own = std::mem::take(&mut browser.cookie);
+        browser.get("/").await;
+        let foreign = browser.get(&address).await;
+        assert!(foreign.status >= 400 && !foreign.html.contains("value=\"39406240015\""), "{path} {}", foreign.status);
+        browser.cookie = own;
+    }
+}
+
+#[tokio::test]
+async fn the_same_search_tells_each_role_what_the_api_tells_it() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    browser.server.create(text("driver-draft")).await;
+    let page = browser.get("/certificates?subject=Patient/200&compare=roles").await.html;
+    for (role, told) in [("doctor", "2"), ("patient", "1"), ("receptionist", "403 HCERT-"), ("gov-official", "1")] {
+        let row = page.split(&format!("<th scope=\"row\">{role}</th>")).nth(1).expect(role);
+        assert!(row.starts_with(&format!("<td class=\"number\">{told}")), "{role}: {}", &row[..60]);
+    }
+}
+
+#[tokio::test]
+async fn a_patient_is_shown_with_linked_records_and_as_they_see_their_certificates() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    browser.server.create(text("driver-draft")).await;
+    let list = browser.get("/patients").await.html;
+    assert!(list.contains("<code class=\"copy\">39406240015</code>") && list.contains("20 found"), "{list}");
+    assert!(browser.get("/patients/205").await.html.contains("/console/patients/206"));
+    let one = browser.get("/patients/200").await.html;
+    assert!(one.contains("/console/certificates/1") && one.contains("/console/certificates/2"), "{one}");
+    let seen = browser.post("/patients/200/see", &[]).await;
+    assert_eq!((seen.status, seen.location()), (303, "/console/certificates"));
+    let own = browser.get("/certificates").await.html;
+    assert!(own.contains("/console/certificates/1") && !own.contains("/console/certificates/2\""), "{own}");
+    assert_eq!(browser.get("/patients").await.status, 403);
+}
+
+#[tokio::test]
+async fn a_code_list_says_how_complete_it_is_and_what_takes_its_codes() {
+    let mut browser = Browser::open().await;
+    let all = browser.get("/terminology").await.html;
+    assert!(all.contains("complete") && all.contains("known in part"), "{all}");
+    let set = browser.get("/terminology/ValueSet/labivaatuse-tyyp").await.html;
+    assert!(set.contains("Composition.category") && set.contains("driver-group-I"), "{set}");
+    assert!(set.contains("Examination for obtaining") && set.contains("Läbivaatus juhiloa"), "both languages");
+    let list = browser.get("/terminology/CodeSystem/labivaatuse-tyyp").await.html;
+    assert!(list.contains("/console/terminology/ValueSet/labivaatuse-tyyp"), "{list}");
+    let found = browser.get("/terminology?q=glasses").await.html;
+    assert!(found.contains("01.06"), "{found}");
+}
+
+#[tokio::test]
+async fn the_audit_trail_is_told_in_words_to_whoever_may_read_it() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    let list = browser.get("/audit").await.html;
+    assert!(list.contains("made a health certificate: 1"), "{list}");
+    let sent = browser.post("/audit", &[("certificate", "1"), ("outcome", "success")]).await;
+    assert_eq!(sent.location(), "/console/audit?certificate=1&outcome=success");
+    assert_eq!(browser.get("/audit?certificate=1&outcome=success").await.status, 200);
+    let checked = browser.post("/audit/check", &[("head", "")]).await.html;
+    assert!(checked.contains("as it was written") && checked.contains(">3:0123<"), "{checked}");
+    assert!(browser.post("/audit/check", &[("head", "9:ff")]).await.html.contains("is not as it was written"));
+    browser.post("/part", &[("role", "doctor"), ("person", "37605030299")]).await;
+    assert_eq!((browser.get("/audit").await.status, browser.post("/audit/check", &[]).await.status), (403, 403));
 }
