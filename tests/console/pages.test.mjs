@@ -1,0 +1,153 @@
+// Every page, in both languages, both colour schemes and two widths.
+import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { open } from "./browser.mjs";
+
+const LANGUAGES = ["et", "en"];
+const SCHEMES = ["light", "dark"];
+// Of a window, in pixels: a desk, and the narrowest that WCAG 1.4.10 asks for.
+const WIDTHS = [1280, 320];
+
+// What a page may transfer to a browser that holds nothing yet, in bytes.
+const COLD_BYTES_MAX = 150 * 1024;
+
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+// A certificate of the demo with three versions.
+const PATIENT_OF_THREE_VERSIONS = 213;
+
+let server;
+let paths;
+before(async () => {
+  server = await open();
+  paths = await crawl([`/certificates/${await server.certificateOf(PATIENT_OF_THREE_VERSIONS)}`, "/"]);
+});
+after(() => server.close());
+
+// What addresses of pages of one kind have in common: ids, names of documents and values are left out, but not the tab.
+function kind(url) {
+  const path = url.pathname.replace(/\/console/, "").replace(/\d+/g, "1").replace(/^\/(documents|terminology\/\w+)\/.*/, "/$1/x");
+  const query = [...url.searchParams].map(([name, value]) => (name === "tab" ? `tab=${value}` : name));
+  return [path, ...query.filter((name) => name !== "version").sort()].join(" ");
+}
+
+// One page of each kind that links lead to: kind and path.
+async function crawl(begin) {
+  const found = new Map();
+  const context = await server.browser.newContext();
+  const page = await context.newPage();
+  const waiting = begin.map((path) => new URL(server.page(path)));
+  while (waiting.length > 0) {
+    const url = waiting.shift();
+    if (found.has(kind(url))) continue;
+    found.set(kind(url), url.pathname.replace("/console", "") + url.search);
+    await page.goto(url.href);
+    const links = await page.evaluate(() => [...document.querySelectorAll("a[href]")].map((link) => link.href));
+    const pages = links.map((link) => new URL(link)).filter((link) => link.href.startsWith(server.page("/")));
+    waiting.push(...pages.filter((link) => !link.pathname.includes("/pictures/")));
+  }
+  await context.close();
+  return found;
+}
+
+// A page that remembers what it should not have done: `told()` since the last call, and `bytes()` received since then.
+async function watched(options) {
+  const context = await server.browser.newContext(options);
+  const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await context.addInitScript(() => {
+    globalThis.violations = [];
+    document.addEventListener("securitypolicyviolation", (event) =>
+      globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+  });
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Network.enable");
+  await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+  let problems = [];
+  let bytes = 0;
+  session.on("Network.loadingFinished", (event) => (bytes += event.encodedDataLength));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(server.origin) && !url.startsWith("data:")) problems.push(`asks ${url}`);
+  });
+  const visit = async (path) => {
+    [problems, bytes] = [[], 0];
+    await page.goto(server.page(path), { waitUntil: "load" });
+    problems.push(...(await page.evaluate(() => globalThis.violations)));
+    if (bytes > COLD_BYTES_MAX) problems.push(`${bytes} bytes`);
+    problems.push(...(await page.evaluate(wrong)));
+    return problems;
+  };
+  // What axe finds. It is put beside the page only after the page was watched.
+  const judge = async () => {
+    await page.evaluate(`${axe}; undefined`);
+    const found = await page.evaluate(
+      (values) => axe.run({ runOnly: { type: "tag", values }, resultTypes: ["violations"], preload: false }),
+      RULES,
+    );
+    return found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.any[0]?.message ?? ""}`).join(" | ")}`);
+  };
+  return { page, visit, judge, close: () => context.close() };
+}
+
+// Runs in the page: what it keeps, whom its addresses name, and whether it is wider than its window.
+function wrong() {
+  const told = [];
+  if (localStorage.length + sessionStorage.length > 0) told.push("keeps something in the browser");
+  const addresses = [location.href, ...[...document.querySelectorAll("[href], [src], [action]")].flatMap((element) =>
+    ["href", "src", "action"].map((name) => element.getAttribute(name) ?? ""))];
+  for (const address of addresses) if (/(?<!\d)\d{11}(?!\d)/.test(address)) told.push(`a code of 11 digits in ${address}`);
+  const { scrollWidth, clientWidth } = document.documentElement;
+  if (scrollWidth > clientWidth) {
+    const wide = [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > clientWidth + 1);
+    told.push(`scrolls sideways, ${scrollWidth} in ${clientWidth} px: ${wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 120))}`);
+  }
+  if (document.querySelectorAll("h1").length !== 1) told.push(`${document.querySelectorAll("h1").length} h1`);
+  return told;
+}
+
+test("links lead to every part of the console", () => {
+  for (const path of ["/", "/certificates", "/certificates/new", "/certificates/1", "/certificates/1/moves", "/certificates/1/edit", "/documents"]) {
+    assert.ok(paths.has(path), `${path} is not among ${[...paths.keys()].join(", ")}`);
+  }
+});
+
+for (const language of LANGUAGES) {
+  test(`every page in ${language} is accessible, narrow enough and loads nothing from elsewhere`, { concurrency: 2 }, async (t) => {
+    const tried = SCHEMES.flatMap((colorScheme) => WIDTHS.map((width) => ({ colorScheme, width })));
+    await Promise.all(tried.map(({ colorScheme, width }) => t.test(`${colorScheme}, ${width} px`, async () => {
+      const options = { locale: language, colorScheme, viewport: { width, height: 900 } };
+      const pictures = `pictures/${language}-${colorScheme}-${width}`;
+      await mkdir(pictures, { recursive: true });
+      const { page, visit, judge, close } = await watched(options);
+      const found = [];
+      for (const [kind, path] of paths) {
+        const problems = await visit(path);
+        await page.screenshot({ path: `${pictures}/${kind.replace(/[^\w=]+/g, "-")}.png`, fullPage: true });
+        problems.push(...(await judge()));
+        if ((await page.getAttribute("html", "lang")) !== language) problems.push("is in another language");
+        found.push(...problems.map((problem) => `${path}: ${problem}`));
+      }
+      await close();
+      assert.deepEqual(found, []);
+    })));
+  });
+}
+
+test("every document is narrow enough and loads nothing from elsewhere", async () => {
+  const { page, visit, close } = await watched({ viewport: { width: 320, height: 900 } });
+  await visit("/documents");
+  const links = await page.evaluate(() => [...document.querySelectorAll("main a[href]")].map((link) => new URL(link.href).pathname));
+  const found = [];
+  for (const link of new Set(links)) {
+    const path = link.replace("/console", "");
+    found.push(...(await visit(path)).map((problem) => `${path}: ${problem}`));
+  }
+  await close();
+  assert.ok(links.length > 20);
+  assert.deepEqual(found, []);
+});
