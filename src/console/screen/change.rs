@@ -140,7 +140,7 @@ fn editor(visit: &Visit<'_>, body: &str) -> Markup {
 
 /// Ids and names of patients that a certificate can be about.
 async fn patients(visit: &Visit<'_>) -> Vec<(String, String)> {
-    let answer = visit.get(&format!("/Patient?_count={PATIENTS_OFFERED}&_sort=_id")).await;
+    let answer = visit.get(&format!("/Patient?active=true&_count={PATIENTS_OFFERED}&_sort=_id")).await;
     let bundle: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
     let named = entries.iter().map(|entry| &entry["resource"]).filter(|found| found["resourceType"] == "Patient");

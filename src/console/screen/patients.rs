@@ -23,12 +23,10 @@ const LINKED_MAX: usize = 20;
 pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let title = visit.t("patients.title");
     let form = SearchForm::of_address(visit);
-    let order = [("_sort", "_id")];
-    // The registry takes a search without an identifier by GET alone.
-    let answer = match form.value("identifier").is_empty() {
-        true => visit.get(&format!("/Patient?{}", form.query(&order))).await,
-        false => visit.api.ask(form.request(visit, "Patient", &order).await).await,
-    };
+    // The registry refuses a search that asks for nothing.
+    let anybody = form.pairs.is_empty().then_some(("active", "true"));
+    let more: Vec<(&str, &str)> = anybody.into_iter().chain([("_sort", "_id")]).collect();
+    let answer = visit.api.ask(form.request(visit, "Patient", &more).await).await;
     let found = match answer.status {
         200 => list(visit, &form, &serde_json::from_slice(&answer.body).unwrap_or(Value::Null)),
         _ => visit.refusal(&answer),
@@ -36,7 +34,14 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let fields = html! {
         div.row { @for (name, key) in FIELDS {
             label { (visit.t(key)) input name=(name) value=(form.value(name)) autocomplete="off"; }
-        } }
+        }
+            label { (visit.t("patients.record")) select name="active" {
+                option value="" { (visit.t("patients.any")) }
+                @for active in ["true", "false"] {
+                    option value=(active) selected[form.value("active") == active] { (visit.t(&format!("patients.active.{active}"))) }
+                }
+            } }
+        }
         p { button.main { (visit.t("patients.find")) } }
     };
     visit.page_with_status(
@@ -55,7 +60,8 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
 
 /// The way to what the form asks for.
 pub(in crate::console) fn act(visit: &Visit<'_>) -> PageAnswer {
-    let pairs = FIELDS.map(|(name, _)| (name.to_owned(), visit.field(name).to_owned()));
+    let names = FIELDS.iter().map(|(name, _)| *name).chain(["active"]);
+    let pairs = names.map(|name| (name.to_owned(), visit.field(name).to_owned()));
     visit.go_to(&address(visit, &SearchForm::of_pairs(pairs), 1))
 }
 
