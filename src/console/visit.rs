@@ -202,6 +202,7 @@ impl Visit<'_> {
                 " " code { (code) } " " (words)
                 @if !text("diagnostics").is_empty() && text("diagnostics") != words { br; small { (text("diagnostics")) } }
                 @for expression in expressions { " " code.expression { (expression.as_str().unwrap_or_default()) } }
+                (more)
             }
         }
     }

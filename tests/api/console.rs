@@ -242,7 +242,7 @@ async fn a_certificate_is_judged_with_every_problem_at_its_line() {
     let wrong = text("driver-final").replace("\"driver-group-I\"", "\"driver-group-IX\"");
     let page = browser.post("/validate", &[("example", "driver-final"), ("body", &wrong)]).await;
     let line = wrong.lines().position(|line| line.contains("driver-group-IX")).expect("it is there") + 1;
-    let named = (line - 3..=line).any(|line| page.html.contains(&format!("href=\"#line-{line}\"")));
+    let named = (line - 4..=line).any(|line| page.html.contains(&format!("href=\"#line-{line}\"")));
     assert!(named && page.html.contains("HCERT-"), "{line}: {}", page.html);
     let built =
         browser.post("/validate", &[("example", "driver-draft"), ("build", "yes"), ("number", "TT-2026-000001")]).await;
@@ -283,7 +283,7 @@ async fn who_takes_a_part_sees_what_the_api_shows_that_part() {
     let mut browser = Browser::open().await;
     browser.server.create(text("driver-final")).await;
     let part =
-        [("role", "employer"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
+        [("role", "org-legal-representative"), ("represented-party", "16978044"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
     assert_eq!(browser.post("/part", &part).await.location(), "/console/certificates");
     assert_eq!(browser.get("/certificates/1").await.status, 403);
     assert_eq!(browser.post("/part", &[("role", "")]).await.status, 303);

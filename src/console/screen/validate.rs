@@ -118,9 +118,8 @@ fn verdict(visit: &Visit<'_>, text: &str, answer: &ApiAnswer) -> Markup {
             @if errors == "0" && warnings == "0" { p.good { (visit.t("validate.right")) } }
             ul { @for (at, issue) in issues.iter().enumerate().filter(|(_, issue)| issue["severity"] != "information") {
                 @let line = expressions(issue).find_map(|expression| lines.line(expression));
-                span #{ "issue-" (at) } {}
-                (visit.issue(issue))
-                @if let Some(line) = line { li.place { a href={ "#line-" (line) } { (visit.say("validate.line", &[("line", &line.to_string())])) } } }
+                @let more = html! { @if let Some(line) = line { " " a href={ "#line-" (line) } { (visit.say("validate.line", &[("line", &line.to_string())])) } } };
+                (visit.issue_with(issue, Some(&format!("issue-{at}")), &more))
             } }
         }
     }
