@@ -17,6 +17,7 @@ use crate::console::{
     TrailCheck,
 };
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::pages::Pages;
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
@@ -33,6 +34,7 @@ pub(super) struct ConsoleParts<'a> {
     pub names: Names,
     pub faults: Arc<FaultRules>,
     pub management: Arc<ManagementService>,
+    pub exchanges: Arc<Exchanges>,
     pub documents: &'static Documents,
 }
 
@@ -41,7 +43,8 @@ pub(super) struct ConsoleParts<'a> {
 /// # Errors
 /// The table of rights cannot be read.
 pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
-    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, documents } = parts;
+    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, exchanges, documents } =
+        parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -54,6 +57,7 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> 
         check_trail: check_trail(engine, trail),
         settings,
         health: health(management),
+        exchanges,
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };

@@ -12,7 +12,7 @@ type Group = (&'static str, &'static [(&'static str, &'static str)]);
 const NAVIGATION: &[Group] = &[
     ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
     ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
-    ("nav.programs", &[("/api", "nav.api"), ("/validate", "nav.validate")]),
+    ("nav.programs", &[("/traffic", "nav.traffic"), ("/api", "nav.api"), ("/validate", "nav.validate")]),
     ("nav.rights", &[("/access", "nav.access"), ("/faults", "nav.faults")]),
     ("nav.operate", &[("/health", "nav.health"), ("/settings", "nav.settings")]),
     ("nav.help", &[("/documents", "nav.documents")]),
