@@ -3,11 +3,13 @@
 
 mod asset;
 mod diff;
+mod json_lines;
 mod page;
 mod reading;
 mod screen;
 mod search_form;
 mod session;
+mod snippets;
 mod sources;
 mod texts;
 mod visit;
@@ -90,6 +92,10 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["terminology", kind @ ("CodeSystem" | "ValueSet"), id] => terminology::show_list(visit, kind, id).await,
         ["audit"] => audit::show(visit).await,
         ["audit", id] => audit::show_one(visit, id).await,
+        ["api"] => screen::api::list(visit).await,
+        ["api", id] => screen::api::show(visit, id).await,
+        ["validate"] => screen::validate::show(visit).await,
+        ["access"] => screen::access::show(visit).await,
         ["documents"] => documents::list(visit),
         ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
         ["documents", ..] => documents::show(visit, &path[1..].join("/")),
@@ -116,6 +122,9 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
             visit.go_with(&session, own_path(visit.field("back")))
         }
         ["part"] if visit.sources.is_developer => play(visit),
+        ["api", "try"] => screen::api::send(visit).await,
+        ["validate"] => screen::validate::judge(visit).await,
+        ["access", "why"] => screen::access::explain(visit).await,
         ["fill"] => start::fill(visit).await,
         ["certificates"] => certificates::act(visit).await,
         ["patients"] => patients::act(visit),
@@ -133,6 +142,9 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
 /// Takes a part, or gives it up.
 fn play(visit: &Visit<'_>) -> PageAnswer {
     let some = |name: &str| Some(visit.field(name).to_owned()).filter(|value| !value.is_empty());
+    if let Some(role) = some("role").filter(|role| !visit.sources.roles.contains_key(role)) {
+        return screen::access::unknown_role(visit, &role);
+    }
     let part = some("role").map(|role| PartPlayed {
         role,
         person: visit.field("person").to_owned(),

@@ -12,6 +12,8 @@ type Group = (&'static str, &'static [(&'static str, &'static str)]);
 const NAVIGATION: &[Group] = &[
     ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
     ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
+    ("nav.programs", &[("/api", "nav.api"), ("/validate", "nav.validate")]),
+    ("nav.rights", &[("/access", "nav.access")]),
     ("nav.help", &[("/documents", "nav.documents")]),
 ];
 
@@ -71,7 +73,9 @@ fn part(visit: &Visit<'_>) -> Markup {
                 (visit.form("/part", &html! { button.small name="role" value="" { (visit.t("page.part-end")) } }))
             }
         },
-        None if visit.sources.is_developer => html! { span.part { (visit.t("page.nobody")) } },
+        None if visit.sources.is_developer => {
+            html! { a.part href=(visit.href("/access")) { (visit.t("page.nobody")) } }
+        }
         None => html! {},
     }
 }

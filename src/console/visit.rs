@@ -187,16 +187,22 @@ impl Visit<'_> {
 
     /// One issue of an OperationOutcome.
     pub(super) fn issue(&self, issue: &Value) -> Markup {
+        self.issue_with(issue, None, &html! {})
+    }
+
+    /// One issue under an id, with more behind it.
+    pub(super) fn issue_with(&self, issue: &Value, id: Option<&str>, more: &Markup) -> Markup {
         let text = |name: &str| issue[name].as_str().unwrap_or_default();
         let code = issue["details"]["coding"][0]["code"].as_str().unwrap_or_default();
         let words = issue["details"]["text"].as_str().unwrap_or_else(|| text("diagnostics"));
         let expressions = issue["expression"].as_array().map_or(&[][..], Vec::as_slice);
         html! {
-            li.issue.(text("severity")) {
+            li.issue.(text("severity")) id=[id] {
                 span.severity { (self.texts.find(&format!("severity.{}", text("severity"))).unwrap_or_else(|| text("severity"))) }
                 " " code { (code) } " " (words)
                 @if !text("diagnostics").is_empty() && text("diagnostics") != words { br; small { (text("diagnostics")) } }
                 @for expression in expressions { " " code.expression { (expression.as_str().unwrap_or_default()) } }
+                (more)
             }
         }
     }

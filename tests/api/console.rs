@@ -149,6 +149,10 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/terminology/ValueSet/labivaatuse-tyyp",
         "/audit",
         "/audit/1",
+        "/access",
+        "/access?role=nurse",
+        "/api",
+        "/validate",
         "/documents",
         "/documents/README",
     ] {
@@ -202,11 +206,84 @@ async fn a_certificate_lives_its_whole_life_by_forms() {
 }
 
 #[tokio::test]
+async fn rights_are_explained_and_a_role_that_is_not_there_is_suggested() {
+    let mut browser = Browser::open().await;
+    let page = browser.get("/access?role=patient&action=create&state=a%20draft").await;
+    assert!(page.status == 200 && page.html.contains("No grant of the role patient permits create"), "{}", page.html);
+    let doctor = browser.get("/access?role=doctor&action=read").await.html;
+    assert!(doctor.contains("none that its patient has closed to doctors"), "{doctor}");
+    let unknown = browser.post("/part", &[("role", "docter"), ("person", "37605030299")]).await;
+    assert!(
+        unknown.status == 422 && unknown.html.contains("did you mean &#39;doctor&#39;")
+            || unknown.html.contains("did you mean 'doctor'"),
+        "{}",
+        unknown.html
+    );
+    browser.server.create(text("driver-final")).await;
+    let token = browser.server.token("patient", serde_json::json!({})).await;
+    let why = browser.post("/access/why", &[("token", &token), ("method", "GET"), ("path", "/AuditEvent")]).await;
+    assert!(
+        why.status == 200
+            && why.html.contains("No grant of the role patient permits audit-read")
+            && why.html.contains("403"),
+        "{}",
+        why.html
+    );
+    let refused =
+        browser.post("/access/why", &[("token", "a.b.c"), ("method", "GET"), ("path", "/Composition/1")]).await;
+    assert!(refused.html.contains("The token is refused"), "{}", refused.html);
+}
+
+#[tokio::test]
+async fn a_certificate_is_judged_with_every_problem_at_its_line() {
+    let mut browser = Browser::open().await;
+    let right = browser.post("/validate", &[("example", "driver-final"), ("body", &text("driver-final"))]).await;
+    assert!(right.status == 200 && right.html.contains("0 errors"), "{}", right.html);
+    let wrong = text("driver-final").replace("\"driver-group-I\"", "\"driver-group-IX\"");
+    let page = browser.post("/validate", &[("example", "driver-final"), ("body", &wrong)]).await;
+    let line = wrong.lines().position(|line| line.contains("driver-group-IX")).expect("it is there") + 1;
+    let named = (line - 4..=line).any(|line| page.html.contains(&format!("href=\"#line-{line}\"")));
+    assert!(named && page.html.contains("HCERT-"), "{line}: {}", page.html);
+    let built =
+        browser.post("/validate", &[("example", "driver-draft"), ("build", "yes"), ("number", "TT-2026-000001")]).await;
+    assert!(built.html.contains("TT-2026-000001"), "{}", built.html);
+    assert_eq!(browser.server.seq(), 0, "nothing is stored");
+}
+
+#[tokio::test]
+async fn every_request_of_the_api_is_described_and_can_be_tried() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    let list = browser.get("/api").await;
+    let ids: Vec<String> = list
+        .html
+        .split("href=\"/console/api/")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect();
+    assert!(ids.len() > 30, "{}", list.html);
+    for id in ids {
+        let page = browser.get(&format!("/api/{id}")).await;
+        assert!(page.status == 200 && page.html.contains("curl -s"), "{id}: {}", page.html);
+    }
+    let tried =
+        browser.post("/api/try", &[("method", "GET"), ("path", "/Composition/1"), ("headers", ""), ("body", "")]).await;
+    assert!(tried.status == 200 && tried.html.contains("<strong>200</strong>"), "{}", tried.html);
+    let refused = browser
+        .post(
+            "/api/try",
+            &[("method", "DELETE"), ("path", "/Composition/1"), ("headers", "If-Match: W/\"1\""), ("body", "")],
+        )
+        .await;
+    assert!(refused.html.contains("<strong>409</strong>") && refused.html.contains("HCERT-133"), "{}", refused.html);
+}
+
+#[tokio::test]
 async fn who_takes_a_part_sees_what_the_api_shows_that_part() {
     let mut browser = Browser::open().await;
     browser.server.create(text("driver-final")).await;
     let part =
-        [("role", "employer"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
+        [("role", "org-legal-representative"), ("represented-party", "16978044"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
     assert_eq!(browser.post("/part", &part).await.location(), "/console/certificates");
     assert_eq!(browser.get("/certificates/1").await.status, 403);
     assert_eq!(browser.post("/part", &[("role", "")]).await.status, 303);

@@ -9,7 +9,7 @@ use fhir::json::{self, Json};
 use serde_json::Value;
 
 /// Examples that a certificate can begin as, in the order in which they are offered.
-const EXAMPLES: [&str; 4] = ["driver-draft", "driver-final", "occupational-draft", "occupational-final"];
+pub(super) const EXAMPLES: [&str; 4] = ["driver-draft", "driver-final", "occupational-draft", "occupational-final"];
 
 /// Patients that are offered.
 const PATIENTS_OFFERED: u32 = 50;
@@ -199,7 +199,7 @@ fn changed(body: &[u8], change: impl FnOnce(&mut fhir::json::Object)) -> Vec<u8>
     }
 }
 
-fn indented(body: &[u8]) -> String {
+pub(super) fn indented(body: &[u8]) -> String {
     let indented = crate::http::indent(body).unwrap_or_else(|| body.to_vec());
     String::from_utf8_lossy(&indented).into_owned()
 }

@@ -1,5 +1,7 @@
 //! One screen per file.
 
+pub(super) mod access;
+pub(super) mod api;
 pub(super) mod audit;
 mod builder;
 pub(super) mod certificate;
@@ -11,3 +13,4 @@ pub(super) mod patients;
 mod plan;
 pub(super) mod start;
 pub(super) mod terminology;
+pub(super) mod validate;
