@@ -18,7 +18,7 @@ use crate::console::{
 };
 use crate::documents::Documents;
 use crate::http::exchanges::Exchanges;
-use crate::http::pages::Pages;
+use crate::http::pages::PageMaker;
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
 use certificate::Names;
@@ -42,7 +42,7 @@ pub(super) struct ConsoleParts<'a> {
 ///
 /// # Errors
 /// The table of rights cannot be read.
-pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
+pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failure> {
     let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, exchanges, documents } =
         parts;
     let is_developer = config.access.mode == AccessMode::Developer;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use maud::html;
 use tokio::sync::OnceCell;
 
-use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use crate::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use certificate::search::seal::SealKey;
 use screen::{audit, certificates, change, documents, patients, start, terminology};
 use session::{PartPlayed, Session};
@@ -58,7 +58,7 @@ impl Console {
     }
 }
 
-impl Pages for Console {
+impl PageMaker for Console {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         Box::pin(async move {
             if let Some(file) = request.path.strip_prefix("/assets/").and_then(asset::answer) {

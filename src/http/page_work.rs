@@ -1,4 +1,4 @@
-//! How a request for a page is answered: it is read, made by [`Pages`](super::pages::Pages), written, and logged.
+//! How a request for a page is answered: it is read, made by [`PageMaker`](super::pages::PageMaker), written, and logged.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -17,7 +17,7 @@ use tokio::time::Instant as Deadline;
 
 use super::answer_form::AnswerForm;
 use super::exchange_record::AskedByPage;
-use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Pages, Soon, is_of_own_page};
+use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageMaker, PageRequest, Soon, is_of_own_page};
 use super::query::{self, Pair};
 use super::{
     HttpServer, Interactions, body, guard, guarded, header, message, method_name, proxy, respond, security, sender,
@@ -75,7 +75,7 @@ impl<R: Interactions> HttpServer<R> {
     /// Answers a person.
     pub(super) async fn page<B>(
         self: Arc<Self>,
-        pages: Arc<dyn Pages>,
+        pages: Arc<dyn PageMaker>,
         parts: Parts,
         body: B,
         peer: Option<IpAddr>,
@@ -116,7 +116,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn page_answer<B>(
         self: &Arc<Self>,
-        pages: Arc<dyn Pages>,
+        pages: Arc<dyn PageMaker>,
         parts: &Parts,
         body: B,
         peer: Option<IpAddr>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::address::origin;
 use super::exchanges::Exchanges;
-use super::pages::Pages;
+use super::pages::PageMaker;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -41,7 +41,7 @@ pub struct HttpSettings {
     /// Where requests and answers are kept for people who watch. `None`: nowhere.
     pub exchanges: Option<Arc<Exchanges>>,
     /// Who makes pages for people. `None`: there are none.
-    pub pages: Option<Arc<dyn Pages>>,
+    pub pages: Option<Arc<dyn PageMaker>>,
     /// What the service shows over TLS. `None`: it speaks in clear.
     pub tls: Option<Arc<ServerCertificate>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.

@@ -8,7 +8,7 @@ use hcert::config::Config;
 use hcert::console::{Console, ConsoleSources, FaultSwitch, ServiceHealth, SettingInEffect, TrailCheck};
 use hcert::documents::Documents;
 use hcert::http::exchanges::Exchanges;
-use hcert::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use hcert::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use hyper::header::HeaderMap;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ static DOCUMENTS: Documents = Documents {
 #[derive(Debug, Default)]
 struct LatePages(OnceLock<Console>);
 
-impl Pages for LatePages {
+impl PageMaker for LatePages {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         self.0.get().expect("the console is there").answer(request, api)
     }
