@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::asset;
 use super::visit::Visit;
+use fhir::date_time;
 
 /// Groups of the navigation: a text, and pages by path and text.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
@@ -19,6 +20,11 @@ const FOR_DEVELOPERS: &[&str] = &[];
 
 /// A whole page.
 pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup {
+    leading(visit, title, content, None)
+}
+
+/// A whole page that leads on by itself where `to` is an address.
+pub(super) fn leading(visit: &Visit<'_>, title: &str, content: &Markup, to: Option<&str>) -> Markup {
     let at = visit.request.path.as_str();
     let is_shown = |path: &str| visit.sources.is_developer || !FOR_DEVELOPERS.contains(&path);
     html! {
@@ -31,6 +37,8 @@ pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup 
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href=(asset::href(visit, "hc.css"));
                 script type="module" src=(asset::href(visit, "hc.js")) {}
+                @if visit.identity.is_some() { script type="module" src=(asset::href(visit, "expiry.js")) {} }
+                @if let Some(to) = to { meta http-equiv="refresh" content=(format!("0; url={to}")); }
             }
             body {
                 a.skip href="#content" { (visit.t("page.skip")) }
@@ -39,8 +47,10 @@ pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup 
                     @if visit.sources.is_developer { span.mode { (visit.t("page.developer")) } }
                     div.bar-end { (part(visit)) (languages(visit)) }
                 }
+                @if let Some(text) = &visit.sources.words.announcement { p.banner { (text) } }
+                (expiry(visit))
                 div.columns {
-                    nav aria-label=(visit.t("page.nav")) {
+                    @if !visit.is_stranger() { nav aria-label=(visit.t("page.nav")) {
                         details.menu open {
                             summary { (visit.t("page.nav")) }
                             @for (group, pages) in NAVIGATION {
@@ -52,7 +62,7 @@ pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup 
                                 }
                             }
                         }
-                    }
+                    } }
                     main #content tabindex="-1" { (content) }
                 }
                 footer { p { "hcert " (env!("CARGO_PKG_VERSION")) " · " (visit.t("page.foot")) } }
@@ -71,8 +81,39 @@ fn part(visit: &Visit<'_>) -> Markup {
             }
         },
         None if visit.sources.is_developer => html! { span.part { (visit.t("page.nobody")) } },
-        None => html! {},
+        None => signed_in(visit),
     }
+}
+
+/// Who is signed in until when, and the way out.
+fn signed_in(visit: &Visit<'_>) -> Markup {
+    let Some(identity) = &visit.identity else { return html! {} };
+    let names = [&identity.given_name, &identity.family_name].map(|name| name.as_deref().unwrap_or_default());
+    let name = names.join(" ");
+    let name = if name.trim().is_empty() { &identity.person } else { name.trim() };
+    html! {
+        div.part {
+            span { (visit.say("page.signed-in", &[("name", name), ("time", &clock(identity.expires))])) }
+            (visit.form("/sign-out", &html! { button.small { (visit.t("sign-out.go")) } }))
+        }
+    }
+}
+
+/// Says that the sign-in ends soon. Before that it is hidden, and shown by a script while the page is open.
+fn expiry(visit: &Visit<'_>) -> Markup {
+    let (Some(identity), Some(sign_in)) = (&visit.identity, &visit.sources.sign_in) else { return html! {} };
+    let left = identity.expires - visit.sources.tokens.now();
+    html! {
+        p.banner role="status" data-left=(left) data-warning=(sign_in.warning_s) hidden[left > sign_in.warning_s] {
+            (visit.say("expiry.soon", &[("time", &clock(identity.expires))])) span aria-hidden="true" {} " "
+            a href=(visit.sign_in_href(&visit.here())) { (visit.t("expiry.again")) }
+        }
+    }
+}
+
+/// Hours and minutes in Estonia of a moment, in seconds since 1970 UTC.
+fn clock(moment: i64) -> String {
+    date_time::instant(moment.saturating_mul(1_000)).chars().skip("2025-01-13T".len()).take("08:00".len()).collect()
 }
 
 /// A button per language. Each language is named in itself.

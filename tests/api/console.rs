@@ -5,7 +5,7 @@ use std::sync::Arc;
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources};
+use hcert::console::{Console, ConsoleSources, OwnWords};
 use hcert::documents::Documents;
 use hyper::header::HeaderMap;
 
@@ -58,6 +58,8 @@ impl Browser {
                     roles: permissions::read(BUILT_IN).expect("a table"),
                     documents: &DOCUMENTS,
                     names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+                    words: OwnWords::default(),
+                    sign_in: None,
                     fill: None,
                 };
                 settings.pages = Some(Arc::new(Console::new(sources)));

@@ -5,4 +5,5 @@ pub(super) mod certificates;
 pub(super) mod change;
 mod diagram;
 pub(super) mod documents;
+pub(super) mod sign_in;
 pub(super) mod start;
