@@ -165,7 +165,7 @@ mod tests {
         let file = folder.path().join("fi.json");
         let told = |text: &str| {
             fs::write(&file, text).unwrap();
-            Texts::open("fi", &file).map(|texts| texts.language).unwrap_or_else(|problems| problems.join("; "))
+            Texts::open("fi", &file).map_or_else(|problems| problems.join("; "), |texts| texts.language)
         };
         let (_, english) = BUILT_IN[1];
         assert_eq!(told(english), "fi");

@@ -13,7 +13,7 @@ use crate::body::text;
 use crate::foreign;
 use crate::server::{START, Server};
 
-static DOCUMENTS: Documents = Documents {
+pub(crate) static DOCUMENTS: Documents = Documents {
     summary: "# Summary\n\n- [The project](../README.md)\n\n# How to\n\n- [Install](how-to/install.md)\n",
     texts: &[
         ("../README.md", "# hcert\n\n[Install](how-to/install.md#b) <script>alert(1)</script>\n"),
