@@ -130,6 +130,8 @@ def console(setup):
         total = setup.send(setup.callers[name], "GET", "/Composition?_count=0").json()["total"]
         checks.that(f"{name} sees as many certificates as the API shows: {total}", True, f"{total} found" in page.text)
         checks.that(f"{name} is named", True, "Mari Kask, signed in until" in page.text)
+    kept = [name for of, name in browser.cookies if of == port(hcert.console)]
+    checks.that("one cookie is kept, which is for this host alone", ["__Host-hcert-console"], kept)
     cookies = {"Cookie": browser.line(urllib.parse.urlsplit(hcert.console), True)}
     checks.that("the cookies are no way into the API", 401, hcert.address.send("GET", "/fhir/Composition", headers=cookies).status)
     elsewhere = browser.open(f"{hcert.console}/certificates", of="https://localhost:1/")
