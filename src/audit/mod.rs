@@ -28,6 +28,7 @@ mod tests;
 mod timeline;
 mod trail;
 mod verify;
+pub mod words;
 mod writer;
 
 pub use copy::{

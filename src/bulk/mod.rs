@@ -28,7 +28,7 @@ pub use import::{ImportOptions, import};
 pub use patients::{ListedPatient, event_of_list, import as import_patients, list as list_patients};
 pub use salvage::salvage;
 pub use trail_head::{accept_lost, accept_trail, hand_head_over, keep_trail_head};
-pub use verify::{beside_store, missing_trail, verify};
+pub use verify::{beside_store, missing_trail, verify, verify_trail};
 
 /// What a long run tells while it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

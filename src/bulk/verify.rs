@@ -1,10 +1,10 @@
 //! Store, index and audit trail checked together, for the command and for the running server alike.
 
 use super::heads::{KnownHead, problems_of};
-use crate::audit::{self, ChainHead};
+use crate::audit::{self, AuditAction, AuditEvent, AuditTrail, ChainHead};
 use base::number::counted;
 use certificate::{Names, Seq};
-use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyProgress, VerifyReport};
+use engine::{Actor, ChangeAction, CommittedChange, Engine, StoreError, VerifyProgress, VerifyReport, system_clock};
 
 /// Changes whose events a crash can keep out of the trail: those of the last moments.
 const LOST_MAX: u64 = 1_000;
@@ -66,6 +66,25 @@ fn owed(engine: &Engine, mut after: Seq) -> Result<u64, StoreError> {
         owed += changes.iter().filter(|change| !imported(change)).count() as u64;
     }
     Ok(owed)
+}
+
+/// Checks the trail of a running server up to the event that says so. `head` must be part of it; `command` is who asks.
+///
+/// # Errors
+/// The head is none, or the trail cannot be written or read.
+pub fn verify_trail(
+    engine: &Engine,
+    trail: &AuditTrail,
+    head: Option<&str>,
+    command: &str,
+) -> Result<audit::TrailVerifyReport, String> {
+    let head = match head {
+        Some(text) => Some(ChainHead::parse(text).ok_or("the head is not understood")?),
+        None => None,
+    };
+    let event = AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), command);
+    trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
+    trail.verify(head.as_slice(), &|change| super::hash_of_change(engine, change))
 }
 
 /// Checks the trail, where there is one, then everything the engine keeps, then what heads of earlier say of it. The end of the trail is

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::audit_words::{self, WordsLanguage};
 use super::output::OutputArguments;
 use super::{Common, Failure, note, open, say};
 use crate::audit::{self, AuditAction, ChainHead, StoreBeside, TRAIL_DAMAGED, TrailFiles};
@@ -18,6 +17,7 @@ use crate::socket::{self, AuditResult, CommandRequest};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
 use fhir::date_time;
+use fhir::outcome::Language;
 
 /// Verify the audit trail, or write it out
 #[derive(Args, Debug)]
@@ -107,6 +107,22 @@ struct AuditWhoArguments {
     out: OutputArguments,
     #[command(flatten)]
     common: Common,
+}
+
+/// The language of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WordsLanguage {
+    Et,
+    En,
+}
+
+impl From<WordsLanguage> for Language {
+    fn from(language: WordsLanguage) -> Language {
+        match language {
+            WordsLanguage::Et => Language::Estonian,
+            WordsLanguage::En => Language::English,
+        }
+    }
 }
 
 /// Take the audit trail as it is, although it lacks what the store knows of it
@@ -206,7 +222,7 @@ impl AuditArguments {
                 let asked =
                     AuditAsked { patient: Some(patient), certificate: None, since, until, by: AuditReader::Who };
                 export(&asked, &out, &config, &|event| {
-                    audit_words::told(event, language).map(|words| Cow::Owned(words.into_bytes()))
+                    audit::words::told(event, language.into()).map(|words| Cow::Owned(words.into_bytes()))
                 })
             }
         }

@@ -1,7 +1,6 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod audit;
-mod audit_words;
 mod backup;
 mod bench;
 mod catalogue;

@@ -18,6 +18,7 @@ use crate::backup::{self, BackupPlan, Schedule};
 use crate::bench::parse_count;
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
+use crate::console::SettingInEffect;
 use crate::documents::Documents;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
@@ -101,7 +102,9 @@ impl Flags {
                 config.server.listen = listen;
             }
         };
-        let LoadedConfig { config, warnings, .. } = common.load_with(flags, named_files)?;
+        let loaded = common.load_with(flags, named_files)?;
+        let in_effect = console::settings(&loaded);
+        let LoadedConfig { config, warnings, .. } = loaded;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
         if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
@@ -130,7 +133,14 @@ impl Flags {
         let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo, documents)));
+        let served = runtime.block_on(serve(
+            config,
+            metrics,
+            management,
+            guard,
+            watched_at,
+            (output, demo, documents, in_effect),
+        ));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -179,7 +189,12 @@ async fn serve(
     management: Arc<ManagementService>,
     guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    (output, demo, documents): (QueuedOutput, Option<u64>, &'static Documents),
+    (output, demo, documents, settings_in_effect): (
+        QueuedOutput,
+        Option<u64>,
+        &'static Documents,
+        Vec<SettingInEffect>,
+    ),
 ) -> Result<(), Failure> {
     let listener = bind("server.listen", &config.server.listen).await?;
     let is_developer = config.access.mode == AccessMode::Developer;
@@ -232,8 +247,19 @@ async fn serve(
     settings.tokens = Some(tokens.clone());
     if is_developer || pages.is_some() {
         let sign_in = pages.as_ref().map(|(_, base_url)| console::sign_in(&config, base_url)).transpose();
-        let (names, sign_in) = (service.settings().names.clone(), sign_in.map_err(Failure::Failed)?);
-        settings.pages = Some(console::pages(&config, &engine, &trail, tokens.clone(), names, documents, sign_in)?);
+        let parts = console::ConsoleParts {
+            config: &config,
+            settings: settings_in_effect,
+            engine: &engine,
+            trail: &trail,
+            tokens: tokens.clone(),
+            names: service.settings().names.clone(),
+            faults: service.registry().faults().clone(),
+            management: management.clone(),
+            documents,
+            sign_in: sign_in.map_err(Failure::Failed)?,
+        };
+        settings.pages = Some(console::pages(parts)?);
     }
     service.registry().add_samples().await.map_err(Failure::Failed)?;
     let demo = match demo {

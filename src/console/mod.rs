@@ -3,10 +3,13 @@
 
 mod asset;
 mod diff;
+mod json_lines;
 mod page;
 mod reading;
 mod screen;
+mod search_form;
 mod session;
+mod snippets;
 mod sources;
 mod texts;
 mod visit;
@@ -19,9 +22,12 @@ use tokio::sync::OnceCell;
 use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
 use certificate::search::seal::SealKey;
 pub use screen::sign_in::RETURN_PATH;
-use screen::{certificates, change, documents, sign_in, start};
+use screen::{audit, certificates, change, documents, patients, sign_in, start, terminology};
 use session::{PartPlayed, Session};
-pub use sources::{ConsoleSources, FillStore, OwnWords, SignIn};
+pub use sources::{
+    CheckTrail, ConsoleSources, FaultSwitch, FillStore, NoteFault, OwnWords, ServiceHealth, SettingInEffect, SignIn,
+    TellHealth, TrailCheck,
+};
 pub use texts::Texts;
 use visit::{Visit, own_path};
 
@@ -106,6 +112,22 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["certificates", id] => screen::certificate::show(visit, id).await,
         ["certificates", id, "moves"] => screen::certificate::moves(visit, id).await,
         ["certificates", id, "edit"] => change::show_edit(visit, id).await,
+        ["patients"] => patients::show(visit).await,
+        ["patients", id] => patients::show_one(visit, id).await,
+        ["terminology"] => terminology::show(visit).await,
+        ["terminology", kind @ ("CodeSystem" | "ValueSet"), id] => terminology::show_list(visit, kind, id).await,
+        ["audit"] => audit::show(visit).await,
+        ["audit", id] => audit::show_one(visit, id).await,
+        ["api"] => screen::api::list(visit).await,
+        ["api", id] => screen::api::show(visit, id).await,
+        ["validate"] => screen::validate::show(visit).await,
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::show(visit, switch).await,
+            None => nowhere(visit),
+        },
+        ["settings"] => screen::settings::show(visit).await,
+        ["health"] => screen::health::show(visit).await,
+        ["access"] => screen::access::show(visit).await,
         ["documents"] => documents::list(visit),
         ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
         ["documents", ..] => documents::show(visit, &path[1..].join("/")),
@@ -133,7 +155,19 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         }
         ["part"] if visit.sources.is_developer => play(visit),
         ["sign-out"] => sign_in::end(visit),
+        ["api", "try"] => screen::api::send(visit).await,
+        ["validate"] => screen::validate::judge(visit).await,
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::act(visit, switch),
+            None => nowhere(visit),
+        },
+        ["access", "why"] => screen::access::explain(visit).await,
         ["fill"] => start::fill(visit).await,
+        ["certificates"] => certificates::act(visit).await,
+        ["patients"] => patients::act(visit),
+        ["patients", id, "see"] if visit.sources.is_developer => patients::see(visit, id).await,
+        ["audit"] => audit::act(visit),
+        ["audit", "check"] => audit::check(visit).await,
         ["certificates", "new"] => change::create(visit).await,
         ["certificates", id, "edit"] => change::update(visit, id).await,
         ["certificates", id, "move"] => screen::certificate::do_move(visit, id).await,
@@ -145,6 +179,9 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
 /// Takes a part, or gives it up.
 fn play(visit: &Visit<'_>) -> PageAnswer {
     let some = |name: &str| Some(visit.field(name).to_owned()).filter(|value| !value.is_empty());
+    if let Some(role) = some("role").filter(|role| !visit.sources.roles.contains_key(role)) {
+        return screen::access::unknown_role(visit, &role);
+    }
     let part = some("role").map(|role| PartPlayed {
         role,
         person: visit.field("person").to_owned(),

@@ -12,19 +12,24 @@ type Group = (&'static str, &'static [(&'static str, &'static str)]);
 /// The way around. Pages that only `hcert dev` has stand in [`FOR_DEVELOPERS`] too.
 const NAVIGATION: &[Group] = &[
     ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
+    ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
+    ("nav.programs", &[("/api", "nav.api"), ("/validate", "nav.validate")]),
+    ("nav.rights", &[("/access", "nav.access"), ("/faults", "nav.faults")]),
+    ("nav.operate", &[("/health", "nav.health"), ("/settings", "nav.settings")]),
     ("nav.help", &[("/documents", "nav.documents")]),
 ];
 
 /// Pages that are not there in `hcert serve`.
-const FOR_DEVELOPERS: &[&str] = &[];
+const FOR_DEVELOPERS: &[&str] = &["/faults"];
 
 /// A whole page.
-pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup {
-    leading(visit, title, content, None)
-}
-
-/// A whole page that leads on by itself where `to` is an address.
-pub(super) fn leading(visit: &Visit<'_>, title: &str, content: &Markup, to: Option<&str>) -> Markup {
+pub(super) fn whole(
+    visit: &Visit<'_>,
+    title: &str,
+    banner: &Markup,
+    content: &Markup,
+    leads_to: Option<&str>,
+) -> Markup {
     let at = visit.request.path.as_str();
     let is_shown = |path: &str| visit.sources.is_developer || !FOR_DEVELOPERS.contains(&path);
     html! {
@@ -38,7 +43,7 @@ pub(super) fn leading(visit: &Visit<'_>, title: &str, content: &Markup, to: Opti
                 link rel="stylesheet" href=(asset::href(visit, "hc.css"));
                 script type="module" src=(asset::href(visit, "hc.js")) {}
                 @if visit.identity.is_some() { script type="module" src=(asset::href(visit, "expiry.js")) {} }
-                @if let Some(to) = to { meta http-equiv="refresh" content=(format!("0; url={to}")); }
+                @if let Some(to) = leads_to { meta http-equiv="refresh" content=(format!("0; url={to}")); }
             }
             body {
                 a.skip href="#content" { (visit.t("page.skip")) }
@@ -49,6 +54,7 @@ pub(super) fn leading(visit: &Visit<'_>, title: &str, content: &Markup, to: Opti
                 }
                 @if let Some(text) = &visit.sources.words.announcement { p.banner { (text) } }
                 (expiry(visit))
+                (banner)
                 div.columns {
                     @if !visit.is_stranger() { nav aria-label=(visit.t("page.nav")) {
                         details.menu open {
@@ -80,7 +86,9 @@ fn part(visit: &Visit<'_>) -> Markup {
                 (visit.form("/part", &html! { button.small name="role" value="" { (visit.t("page.part-end")) } }))
             }
         },
-        None if visit.sources.is_developer => html! { span.part { (visit.t("page.nobody")) } },
+        None if visit.sources.is_developer => {
+            html! { a.part href=(visit.href("/access")) { (visit.t("page.nobody")) } }
+        }
         None => signed_in(visit),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn certificate(visit: &Visit<'_>, certificate: &Value) -> Markup {
 }
 
 /// Who wrote it: the practitioner of the role that it names.
-fn author(certificate: &Value) -> &str {
+pub(super) fn author(certificate: &Value) -> &str {
     let contained = certificate["contained"].as_array().map_or(&[][..], Vec::as_slice);
     let role = contained.iter().find(|contained| contained["resourceType"] == "PractitionerRole");
     role.and_then(|role| role["practitioner"]["reference"].as_str()).unwrap_or_default()

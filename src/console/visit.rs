@@ -140,7 +140,17 @@ impl Visit<'_> {
     }
 
     pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
-        PageAnswer::html(status, super::page::whole(self, title, content).into_string())
+        self.whole_page(status, title, content, None)
+    }
+
+    /// A whole page that leads on to an address by itself.
+    pub(super) fn page_leading_to(&self, to: &str, title: &str, content: &Markup) -> PageAnswer {
+        self.whole_page(200, title, content, Some(to))
+    }
+
+    fn whole_page(&self, status: u16, title: &str, content: &Markup, leads_to: Option<&str>) -> PageAnswer {
+        let banner = super::screen::faults::banner(self);
+        PageAnswer::html(status, super::page::whole(self, title, &banner, content, leads_to).into_string())
     }
 
     /// The way to another page of the console, after a form.
@@ -212,16 +222,22 @@ impl Visit<'_> {
 
     /// One issue of an OperationOutcome.
     pub(super) fn issue(&self, issue: &Value) -> Markup {
+        self.issue_with(issue, None, &html! {})
+    }
+
+    /// One issue under an id, with more behind it.
+    pub(super) fn issue_with(&self, issue: &Value, id: Option<&str>, more: &Markup) -> Markup {
         let text = |name: &str| issue[name].as_str().unwrap_or_default();
         let code = issue["details"]["coding"][0]["code"].as_str().unwrap_or_default();
         let words = issue["details"]["text"].as_str().unwrap_or_else(|| text("diagnostics"));
         let expressions = issue["expression"].as_array().map_or(&[][..], Vec::as_slice);
         html! {
-            li.issue.(text("severity")) {
+            li.issue.(text("severity")) id=[id] {
                 span.severity { (self.texts.find(&format!("severity.{}", text("severity"))).unwrap_or_else(|| text("severity"))) }
                 " " code { (code) } " " (words)
                 @if !text("diagnostics").is_empty() && text("diagnostics") != words { br; small { (text("diagnostics")) } }
                 @for expression in expressions { " " code.expression { (expression.as_str().unwrap_or_default()) } }
+                (more)
             }
         }
     }

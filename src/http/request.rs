@@ -15,6 +15,7 @@ use crate::interaction::table::InteractionRow;
 use crate::interaction::{BodyContent, Prefer, RequestContext, Return};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
+const EXPLAIN: HeaderName = HeaderName::from_static("x-hcert-explain");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Checks what the headers say of the body before any of it is read: 417, 411, 415, 413, in this order.
@@ -84,6 +85,7 @@ pub fn context(
         if_none_exist,
         subset,
         parameters,
+        explains: settings.is_developer && headers.get(EXPLAIN).is_some_and(|value| value == "true"),
         by_form: row.body == Some(BodyContent::Form),
         who: Actor { trace, x_road_id, ..Actor::default() },
         identity: None,

@@ -7,8 +7,8 @@ use flate2::write::GzEncoder;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED,
-    LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    LAST_MODIFIED, LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
 
@@ -24,6 +24,8 @@ use base::log::{RefusalReason, shown};
 use certificate::Version;
 use fhir::date_time;
 use fhir::outcome::{Hcert, Language, Outcome};
+
+const PLAN: HeaderName = HeaderName::from_static("x-hcert-plan");
 
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
 pub(super) const GZIP_BYTES_MIN: usize = 1_024;
@@ -46,6 +48,9 @@ pub(super) fn answer(answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes
     }
     if let Some(location) = answer.location {
         headers.insert(LOCATION, header::value(location));
+    }
+    if let Some(plan) = answer.plan {
+        headers.insert(PLAN, header::value(plan.as_bytes()));
     }
     if let Some(location) = answer.content_location {
         headers.insert(CONTENT_LOCATION, header::value(location));

@@ -23,6 +23,8 @@ pub struct Answer {
     pub broken: Option<BrokenAnswer>,
     /// What of it the audit trail must know.
     pub shown: ShownVersions,
+    /// How a search was run, where that was asked.
+    pub plan: Option<Box<str>>,
     /// The audit trail knows of it already, from the writer.
     pub changed: bool,
 }

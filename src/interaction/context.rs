@@ -32,6 +32,8 @@ pub struct RequestContext {
     /// Name and value pairs of the query string and, for `_search`, of the form, in order, decoded, as sent.
     /// `_format`, `_pretty` are left in: they belong to links.
     pub parameters: Vec<(String, String)>,
+    /// Whether a search tells how it was run: `x-hcert-explain`, in developer mode.
+    pub explains: bool,
     /// The parameters came in the body of a POST to `_search`.
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.

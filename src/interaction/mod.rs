@@ -37,6 +37,7 @@ mod request;
 mod rights;
 mod rulebook;
 mod search_parameter;
+mod search_plan;
 mod search_type;
 mod service;
 mod subject;

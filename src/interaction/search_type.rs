@@ -54,6 +54,13 @@ impl Service {
             query.filter = grants.scope(*may).narrow(query.filter, for_employer);
             renderer = self.renderer_of(grants, *may);
         }
+        let plan = match context.explains {
+            true => {
+                let grants = grants.as_ref().map(|(grants, may)| (&**grants, *may));
+                Some(Box::pin(self.plan_told(context.turn_client(), query.clone(), grants)).await?)
+            }
+            false => None,
+        };
         let page = self.found_and_counted(context, query).await?;
         let links = search.links(&settings, &found, page.total)?;
         let mut warnings = search.warnings();
@@ -65,7 +72,7 @@ impl Service {
         let warning = is_warned.then(|| self.warning_and(context, warnings, told));
         let shown =
             page::BundlePage { kind: PageKind::Search, total: page.total, links, hits: page.hits, warning, renderer };
-        self.bundle(context, shown).await
+        Ok(Answer { plan, ..self.bundle(context, shown).await? })
     }
 
     /// What the caller may find by this search; nothing where that is everything.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::line::send;
 use super::{AuditResult, CommandProgress, CommandRequest, REFUSED, backup};
-use crate::audit::{self, AuditAction, AuditTrail, ChainHead, SystemUser};
+use crate::audit::{self, AuditAction, AuditTrail, SystemUser};
 use crate::backup::{Digest, TakeOptions, expect_sealed_as};
 use crate::bulk::{self, BulkEvent, BulkProgress, ImportOptions, ListedPatient};
 use crate::interaction::Rulebook;
@@ -232,8 +232,11 @@ fn talk(
             return Ok(());
         }
         CommandRequest::AuditVerify { head } => {
-            let told = verify(engine, trail, head.as_deref());
-            send(&mut out, &told.unwrap_or_else(|problem| AuditResult::Failed { problem }))?;
+            let told = match bulk::verify_trail(engine, trail, head.as_deref(), "hcert audit verify") {
+                Ok(verified) => AuditResult::Done { report: verified.report(), is_whole: verified.is_whole() },
+                Err(problem) => AuditResult::Failed { problem },
+            };
+            send(&mut out, &told)?;
         }
         CommandRequest::AuditAccept => {
             let told = match bulk::accept_trail(engine, trail) {
@@ -330,18 +333,6 @@ fn change_log(trail: &AuditTrail, order: &LogOrder) -> Result<LogState, String> 
         bulk::write_down(trail, AuditAction::LogLevel, "hcert log level", Some(note), None)?;
     }
     log::change(order)
-}
-
-/// Verifies the trail up to the event that says so.
-fn verify(engine: &Engine, trail: &AuditTrail, head: Option<&str>) -> Result<AuditResult, String> {
-    let head = match head {
-        Some(text) => Some(ChainHead::parse(text).ok_or("the head is not understood")?),
-        None => None,
-    };
-    let event = audit::AuditEvent::of_command(AuditAction::AuditVerify, system_clock()(), "hcert audit verify");
-    trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
-    let verified = trail.verify(head.as_slice(), &|change| bulk::hash_of_change(engine, change))?;
-    Ok(AuditResult::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 
 /// Builds the index again, and tells how far it is some times a second. It is done also when nobody listens any more.

@@ -1,19 +1,22 @@
 //! The pages for people: what a reader is shown is what the API shows them, and a form does what its request does.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources, OwnWords};
+use hcert::console::{Console, ConsoleSources, FaultSwitch, OwnWords, ServiceHealth, SettingInEffect, TrailCheck};
 use hcert::documents::Documents;
+use hcert::http::HttpSettings;
+use hcert::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
 use hyper::header::HeaderMap;
+use serde_json::json;
 
 use crate::body::text;
 use crate::foreign;
 use crate::server::{START, Server};
 
-pub(crate) static DOCUMENTS: Documents = Documents {
+static DOCUMENTS: Documents = Documents {
     summary: "# Summary\n\n- [The project](../README.md)\n\n# How to\n\n- [Install](how-to/install.md)\n",
     texts: &[
         ("../README.md", "# hcert\n\n[Install](how-to/install.md#b) <script>alert(1)</script>\n"),
@@ -22,6 +25,49 @@ pub(crate) static DOCUMENTS: Documents = Documents {
     pictures: &[],
     files: &[],
 };
+
+/// Pages that need the server which shows them.
+#[derive(Debug, Default)]
+struct LatePages(OnceLock<Console>);
+
+impl Pages for LatePages {
+    fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
+        self.0.get().expect("the console is there").answer(request, api)
+    }
+}
+
+/// What a console of `hcert dev` is given, without faults.
+pub(crate) fn sources(settings: &HttpSettings) -> ConsoleSources {
+    let mut config = Config::default();
+    foreign::set(&mut config);
+    ConsoleSources {
+        key: [7; 32],
+        tokens: settings.tokens.clone().expect("keys"),
+        is_developer: true,
+        roles: permissions::read(BUILT_IN).expect("a table"),
+        documents: &DOCUMENTS,
+        names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+        check_trail: Box::new(|head| {
+            let is_whole = head.is_none();
+            let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
+            Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
+        }),
+        settings: vec![SettingInEffect {
+            key: "server.listen".to_owned(),
+            value: "\"127.0.0.1:1\"".to_owned(),
+            source: "flag --listen".to_owned(),
+            is_default: false,
+        }],
+        health: Box::new(|| {
+            let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
+            Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
+        }),
+        words: OwnWords::default(),
+        sign_in: None,
+        faults: None,
+        fill: None,
+    }
+}
 
 /// A browser before a server of `hcert dev`.
 pub(crate) struct Browser {
@@ -45,27 +91,14 @@ impl Shown {
 
 impl Browser {
     pub(crate) async fn open() -> Browser {
-        let server = Server::with_http(
-            START,
-            |_| (),
-            |settings| {
-                let mut config = Config::default();
-                foreign::set(&mut config);
-                let sources = ConsoleSources {
-                    key: [7; 32],
-                    tokens: settings.tokens.clone().expect("keys"),
-                    is_developer: true,
-                    roles: permissions::read(BUILT_IN).expect("a table"),
-                    documents: &DOCUMENTS,
-                    names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
-                    words: OwnWords::default(),
-                    sign_in: None,
-                    fill: None,
-                };
-                settings.pages = Some(Arc::new(Console::new(sources)));
-            },
-        );
-        let mut browser = Browser { server: server.await, cookie: String::new() };
+        let pages: Arc<LatePages> = Arc::default();
+        let of_server = pages.clone();
+        let server = Server::with_http(START, |_| (), |settings| settings.pages = Some(of_server)).await;
+        let http = server.http();
+        let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) };
+        let sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
+        pages.0.set(Console::new(sources)).expect("it is set once");
+        let mut browser = Browser { server, cookie: String::new() };
         browser.get("/").await;
         browser
     }
@@ -137,6 +170,23 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/certificates/1?tab=patient",
         "/certificates/1/moves",
         "/certificates/1/edit",
+        "/certificates?status=preliminary&_sort=-date",
+        "/patients",
+        "/patients/205",
+        "/terminology",
+        "/terminology?q=prill",
+        "/terminology/CodeSystem/labivaatuse-tyyp",
+        "/terminology/ValueSet/labivaatuse-tyyp",
+        "/audit",
+        "/audit/1",
+        "/access",
+        "/access?role=nurse",
+        "/api",
+        "/validate",
+        "/faults",
+        "/faults?preview=MPI-021",
+        "/settings",
+        "/health",
         "/documents",
         "/documents/README",
     ] {
@@ -190,11 +240,123 @@ async fn a_certificate_lives_its_whole_life_by_forms() {
 }
 
 #[tokio::test]
+async fn rights_are_explained_and_a_role_that_is_not_there_is_suggested() {
+    let mut browser = Browser::open().await;
+    let page = browser.get("/access?role=patient&action=create&state=a%20draft").await;
+    assert!(page.status == 200 && page.html.contains("No grant of the role patient permits create"), "{}", page.html);
+    let doctor = browser.get("/access?role=doctor&action=read").await.html;
+    assert!(doctor.contains("none that its patient has closed to doctors"), "{doctor}");
+    let unknown = browser.post("/part", &[("role", "docter"), ("person", "37605030299")]).await;
+    assert!(
+        unknown.status == 422 && unknown.html.contains("did you mean &#39;doctor&#39;")
+            || unknown.html.contains("did you mean 'doctor'"),
+        "{}",
+        unknown.html
+    );
+    browser.server.create(text("driver-final")).await;
+    let token = browser.server.token("patient", serde_json::json!({})).await;
+    let why = browser.post("/access/why", &[("token", &token), ("method", "GET"), ("path", "/AuditEvent")]).await;
+    assert!(
+        why.status == 200
+            && why.html.contains("No grant of the role patient permits audit-read")
+            && why.html.contains("403"),
+        "{}",
+        why.html
+    );
+    let refused =
+        browser.post("/access/why", &[("token", "a.b.c"), ("method", "GET"), ("path", "/Composition/1")]).await;
+    assert!(refused.html.contains("The token is refused"), "{}", refused.html);
+}
+
+#[tokio::test]
+async fn a_certificate_is_judged_with_every_problem_at_its_line() {
+    let mut browser = Browser::open().await;
+    let right = browser.post("/validate", &[("example", "driver-final"), ("body", &text("driver-final"))]).await;
+    assert!(right.status == 200 && right.html.contains("0 errors"), "{}", right.html);
+    let wrong = text("driver-final").replace("\"driver-group-I\"", "\"driver-group-IX\"");
+    let page = browser.post("/validate", &[("example", "driver-final"), ("body", &wrong)]).await;
+    let line = wrong.lines().position(|line| line.contains("driver-group-IX")).expect("it is there") + 1;
+    let named = (line - 4..=line).any(|line| page.html.contains(&format!("href=\"#line-{line}\"")));
+    assert!(named && page.html.contains("HCERT-"), "{line}: {}", page.html);
+    let built =
+        browser.post("/validate", &[("example", "driver-draft"), ("build", "yes"), ("number", "TT-2026-000001")]).await;
+    assert!(built.html.contains("TT-2026-000001"), "{}", built.html);
+    assert_eq!(browser.server.seq(), 0, "nothing is stored");
+}
+
+#[tokio::test]
+async fn every_request_of_the_api_is_described_and_can_be_tried() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    let list = browser.get("/api").await;
+    let ids: Vec<String> = list
+        .html
+        .split("href=\"/console/api/")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap().to_owned())
+        .collect();
+    assert!(ids.len() > 30, "{}", list.html);
+    for id in ids {
+        let page = browser.get(&format!("/api/{id}")).await;
+        assert!(page.status == 200 && page.html.contains("curl -s"), "{id}: {}", page.html);
+    }
+    let tried =
+        browser.post("/api/try", &[("method", "GET"), ("path", "/Composition/1"), ("headers", ""), ("body", "")]).await;
+    assert!(tried.status == 200 && tried.html.contains("<strong>200</strong>"), "{}", tried.html);
+    let refused = browser
+        .post(
+            "/api/try",
+            &[("method", "DELETE"), ("path", "/Composition/1"), ("headers", "If-Match: W/\"1\""), ("body", "")],
+        )
+        .await;
+    assert!(refused.html.contains("<strong>409</strong>") && refused.html.contains("HCERT-133"), "{}", refused.html);
+}
+
+#[tokio::test]
+async fn a_fault_is_armed_met_and_taken_away() {
+    let mut browser = Browser::open().await;
+    let page = browser.get("/faults").await.html;
+    assert!(page.contains("MPI-029 → XRR200 → 10001") && !page.contains("banner"), "{page}");
+    let preview = browser.get("/faults?preview=10001").await.html;
+    assert!(preview.contains("MPI-029") && preview.contains("OperationOutcome"), "{preview}");
+    let armed = browser.post("/faults", &[("fault", "10001"), ("often", "once")]).await;
+    assert_eq!((armed.status, armed.location()), (303, "/console/faults"), "{}", armed.html);
+    assert!(browser.get("/documents").await.html.contains("Faults armed: 1"));
+    let met = browser.post("/certificates/new", &[("body", &text("driver-draft"))]).await;
+    assert!(met.status >= 400 && met.html.contains("MPI-029"), "{}", met.html);
+    let created = browser.post("/certificates/new", &[("body", &text("driver-draft"))]).await;
+    assert_eq!(created.status, 303, "it struck once: {}", created.html);
+    assert_eq!(browser.post("/faults", &[("disarm", "all")]).await.status, 303);
+    assert!(!browser.get("/").await.html.contains("Faults armed"));
+    let wrong = browser.post("/faults", &[("fault", "MPI-999"), ("often", "always")]).await;
+    assert!(wrong.status == 422 && wrong.html.contains("is no fault"), "{}", wrong.html);
+}
+
+#[tokio::test]
+async fn whoever_keeps_the_service_sees_its_settings_and_how_it_is() {
+    let mut browser = Browser::open().await;
+    assert!(browser.get("/settings?changed=yes").await.html.contains("flag --listen"));
+    assert!(!browser.get("/settings?find=tls").await.html.contains("flag --listen"));
+    assert!(browser.get("/health").await.html.contains("12 GB are free"));
+    browser.post("/part", &[("role", "patient"), ("person", "37605030299")]).await;
+    for path in ["/settings", "/health"] {
+        let page = browser.get(path).await;
+        assert!(page.status == 403 && page.html.contains("HCERT-178") | page.html.contains("HCERT-"), "{}", page.html);
+        assert!(!page.html.contains("12 GB") && !page.html.contains("flag --listen"));
+    }
+}
+
+#[tokio::test]
 async fn who_takes_a_part_sees_what_the_api_shows_that_part() {
     let mut browser = Browser::open().await;
     browser.server.create(text("driver-final")).await;
-    let part =
-        [("role", "employer"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
+    let part = [
+        ("role", "org-legal-representative"),
+        ("represented-party", "16978044"),
+        ("person", "37605030299"),
+        ("organization", "16978044"),
+        ("back", "/certificates"),
+    ];
     assert_eq!(browser.post("/part", &part).await.location(), "/console/certificates");
     assert_eq!(browser.get("/certificates/1").await.status, 403);
     assert_eq!(browser.post("/part", &[("role", "")]).await.status, 303);
@@ -251,4 +413,113 @@ async fn what_people_wrote_is_shown_as_text_everywhere() {
         let html = browser.get(path).await.html;
         assert!(!html.contains("<img") && !html.contains("<script>"), "{path}");
     }
+}
+
+/// One row of the form of a search, and the button that sends it.
+fn condition<'f>(parameter: &'f str, value: &'f str) -> [(&'f str, &'f str); 4] {
+    [("parameter", parameter), ("modifier", ""), ("value", value), ("do", "search")]
+}
+
+#[tokio::test]
+async fn a_search_is_a_form_whose_address_can_be_handed_on_where_it_names_nobody() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-draft")).await;
+    browser.server.create(text("driver-final")).await;
+    let sent = browser.post("/certificates", &condition("status", "final")).await;
+    assert_eq!((sent.status, sent.location()), (303, "/console/certificates?status=final"));
+    let found = browser.get("/certificates?status=final").await.html;
+    assert!(found.contains("1 found") && found.contains("/console/certificates/2"), "{found}");
+    assert!(found.contains("GET /fhir/Composition?status=final"), "the request as it goes");
+    assert!(found.contains("How the search was run") && found.contains("all certificates"), "{found}");
+    let rows = browser.get("/certificates").await.html.matches("<fieldset").count();
+    let more = browser
+        .post("/certificates", &[("parameter", "status"), ("modifier", ""), ("value", "final"), ("do", "add")])
+        .await;
+    assert_eq!((rows, more.status, more.html.matches("<fieldset").count()), (3, 200, 2));
+    let wrong = browser.get("/certificates?status=nonsense").await;
+    assert!(wrong.status == 400 && wrong.html.contains("HCERT-") && wrong.html.contains("nonsense"), "{}", wrong.html);
+}
+
+#[tokio::test]
+async fn a_search_that_names_a_person_stands_sealed_in_its_address() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    for (path, fields) in [
+        ("/certificates", condition("subject:Patient.identifier", "39406240015")),
+        ("/patients", [("identifier", "39406240015"), ("_id", ""), ("birthdate", ""), ("x", "")]),
+        ("/audit", [("patient", "39406240015"), ("certificate", ""), ("from", ""), ("outcome", "")]),
+        ("/audit", [("agent", "37605030299"), ("certificate", ""), ("from", ""), ("outcome", "")]),
+    ] {
+        let sent = browser.post(path, &fields).await;
+        assert_eq!(sent.status, 303, "{path}");
+        let address = sent.location().strip_prefix("/console").unwrap().to_owned();
+        assert!(address.contains("sealed=") && !address.contains("39406240015"), "{address}");
+        let shown = browser.get(&address).await;
+        assert_eq!(shown.status, 200, "{path}: {}", shown.html);
+        assert!(!shown.html.contains("=39406240015\""), "no link holds the code");
+        let own = std::mem::take(&mut browser.cookie);
+        browser.get("/").await;
+        let foreign = browser.get(&address).await;
+        assert!(foreign.status >= 400 && !foreign.html.contains("value=\"39406240015\""), "{path} {}", foreign.status);
+        browser.cookie = own;
+    }
+}
+
+#[tokio::test]
+async fn the_same_search_tells_each_role_what_the_api_tells_it() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    browser.server.create(text("driver-draft")).await;
+    let page = browser.get("/certificates?subject=Patient/200&compare=roles").await.html;
+    for (role, told) in [("doctor", "2"), ("patient", "1"), ("receptionist", "403 HCERT-"), ("gov-official", "1")] {
+        let row = page.split(&format!("<th scope=\"row\">{role}</th>")).nth(1).expect(role);
+        assert!(row.starts_with(&format!("<td class=\"number\">{told}")), "{role}: {}", &row[..60]);
+    }
+}
+
+#[tokio::test]
+async fn a_patient_is_shown_with_linked_records_and_as_they_see_their_certificates() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    browser.server.create(text("driver-draft")).await;
+    let list = browser.get("/patients").await.html;
+    assert!(list.contains("<code class=\"copy\">39406240015</code>") && list.contains(" found"), "{list}");
+    assert!(browser.get("/patients/205").await.html.contains("/console/patients/206"));
+    let one = browser.get("/patients/200").await.html;
+    assert!(one.contains("/console/certificates/1") && one.contains("/console/certificates/2"), "{one}");
+    let seen = browser.post("/patients/200/see", &[]).await;
+    assert_eq!((seen.status, seen.location()), (303, "/console/certificates"));
+    let own = browser.get("/certificates").await.html;
+    assert!(own.contains("/console/certificates/1") && !own.contains("/console/certificates/2\""), "{own}");
+    assert_eq!(browser.get("/patients").await.status, 403);
+}
+
+#[tokio::test]
+async fn a_code_list_says_how_complete_it_is_and_what_takes_its_codes() {
+    let mut browser = Browser::open().await;
+    let all = browser.get("/terminology").await.html;
+    assert!(all.contains("complete") && all.contains("known in part"), "{all}");
+    let set = browser.get("/terminology/ValueSet/labivaatuse-tyyp").await.html;
+    assert!(set.contains("Composition.category") && set.contains("driver-group-I"), "{set}");
+    assert!(set.contains("Examination for obtaining") && set.contains("Läbivaatus juhiloa"), "both languages");
+    let list = browser.get("/terminology/CodeSystem/labivaatuse-tyyp").await.html;
+    assert!(list.contains("/console/terminology/ValueSet/labivaatuse-tyyp"), "{list}");
+    let found = browser.get("/terminology?q=glasses").await.html;
+    assert!(found.contains("01.06"), "{found}");
+}
+
+#[tokio::test]
+async fn the_audit_trail_is_told_in_words_to_whoever_may_read_it() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    let list = browser.get("/audit").await.html;
+    assert!(list.contains("made a health certificate: 1"), "{list}");
+    let sent = browser.post("/audit", &[("certificate", "1"), ("outcome", "success")]).await;
+    assert_eq!(sent.location(), "/console/audit?certificate=1&outcome=success");
+    assert_eq!(browser.get("/audit?certificate=1&outcome=success").await.status, 200);
+    let checked = browser.post("/audit/check", &[("head", "")]).await.html;
+    assert!(checked.contains("as it was written") && checked.contains(">3:0123<"), "{checked}");
+    assert!(browser.post("/audit/check", &[("head", "9:ff")]).await.html.contains("is not as it was written"));
+    browser.post("/part", &[("role", "doctor"), ("person", "37605030299")]).await;
+    assert_eq!((browser.get("/audit").await.status, browser.post("/audit/check", &[]).await.status), (403, 403));
 }

@@ -402,3 +402,36 @@ async fn a_period_with_a_time_asks_for_that_instant() {
         assert_eq!(!told.ids().is_empty(), is_found, "{value}");
     }
 }
+
+/// The plan of a search, where the answer has one.
+async fn plan(server: &Server, query: &str, bearer: Option<&str>) -> Option<Value> {
+    let asked = server.get(&format!("Composition?{query}")).header("x-hcert-explain", "true");
+    let asked = bearer.into_iter().fold(asked, |asked, bearer| asked.header("Authorization", bearer));
+    let (status, headers, _) = asked.raw().await;
+    assert_eq!(status, 200, "{query}");
+    headers.get("x-hcert-plan").map(|plan| serde_json::from_slice(plan.as_bytes()).expect("JSON"))
+}
+
+#[tokio::test]
+async fn a_search_tells_how_it_is_run_where_a_developer_asks() {
+    let server = three().await;
+    let told = plan(&server, "subject=Patient/200&status=final", None).await.expect("a plan");
+    assert_eq!((&told["way"], &told["total"]), (&json!("driven"), &json!("counted")));
+    assert_eq!(told["rights"], Value::Null);
+    let counted = plan(&server, "_count=0", None).await.expect("a plan");
+    assert_eq!((&counted["way"], &counted["total"]), (&json!("nothing"), &json!("counters")));
+    let doctor = server.token("doctor", json!({})).await;
+    let narrowed = plan(&server, "subject:Patient.identifier=39406240015", Some(&doctor)).await.expect("a plan");
+    assert_eq!(narrowed["rights"], json!([["open-to-doctors-or-own-hand"]]));
+    for values in ["Patient/200", "39406240015", "37605030299"] {
+        assert!(!narrowed.to_string().contains(values) && !told.to_string().contains(values), "{narrowed} {told}");
+    }
+    let (_, headers, _) = server.raw("GET", "Composition").await;
+    assert!(!headers.contains_key("x-hcert-plan"), "nobody asked");
+}
+
+#[tokio::test]
+async fn a_service_with_real_data_tells_nobody_how_a_search_is_run() {
+    let server = Server::with_http(START, |_| (), |http| http.is_developer = false).await;
+    assert_eq!(plan(&server, "status=final", None).await, None);
+}

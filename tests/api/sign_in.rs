@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use certificate::Names;
-use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::access::token::SignInClient;
 use hcert::config::Config;
 use hcert::console::{Console, ConsoleSources, OwnWords, RETURN_PATH, SignIn};
@@ -14,7 +12,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::console::DOCUMENTS;
+use crate::console::sources;
 use crate::server::{START, Server};
 use crate::token::{ISSUER, NOW, claims, encode, keys_file, of_issuer, signed};
 
@@ -118,15 +116,10 @@ impl Setup {
             |config| of_issuer(config, keys),
             |settings| {
                 let sources = ConsoleSources {
-                    key: [7; 32],
-                    tokens: settings.tokens.clone().expect("keys"),
                     is_developer: false,
-                    roles: permissions::read(BUILT_IN).expect("a table"),
-                    documents: &DOCUMENTS,
-                    names: Names::new(settings.base_url.to_string(), &of_console.namespaces.pairs()),
                     words: OwnWords { announcement: Some(ANNOUNCEMENT.to_owned()), ..OwnWords::default() },
                     sign_in: Some(SignIn { client, warning_s: 120 }),
-                    fill: None,
+                    ..sources(settings)
                 };
                 settings.pages = Some(Arc::new(Console::new(sources)));
             },

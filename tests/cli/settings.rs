@@ -164,8 +164,11 @@ fn what_is_wrong_with_a_console_is_said_at_once() {
     fs::write(place.path("ru.json"), "[]").unwrap();
     let issuer = "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = \"keys.json\"\n";
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
-    fs::write(place.path("hcert.toml"), format!("{issuer}[console]\nlisten = \"0.0.0.0:0\"\nexpiry_warning_s = 3601\n"))
-        .unwrap();
+    fs::write(
+        place.path("hcert.toml"),
+        format!("{issuer}[console]\nlisten = \"0.0.0.0:0\"\nexpiry_warning_s = 3601\n"),
+    )
+    .unwrap();
     let ran = place.run(&serve);
     ran.expect(2);
     for words in [

@@ -16,6 +16,7 @@ mod consent;
 mod copied;
 mod decide;
 pub mod embedded;
+mod explanation;
 mod health;
 mod history;
 pub mod limits;
@@ -39,6 +40,7 @@ pub use embedded::{
 pub use embedded::{
     Compacted, ErasedCertificate, FileSize, Stats, TableSize, VerifyProblem, VerifyProgress, VerifyReport, size,
 };
+pub use explanation::{SearchDriver, SearchExplanation, SearchWay, TotalSource};
 pub use health::{DiskSpace, EngineHealth, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

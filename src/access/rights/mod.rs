@@ -4,6 +4,7 @@
 //! Source: Contract 7.3 to 7.7.
 
 pub mod permissions;
+pub mod reach;
 mod scope;
 mod search_values;
 
@@ -156,6 +157,25 @@ impl Rights {
     /// Whether every patient may be read, not only the caller's own.
     pub fn reaches_all_patients(&self) -> bool {
         self.granting(PermittedAction::PatientRead).any(|grant| !grant.rows.own_patient)
+    }
+
+    /// What each permission for something asks of a certificate, by names that say no value: a certificate is reached that meets all of
+    /// one permission.
+    pub fn conditions(&self, what: PermittedAction) -> Vec<Vec<&'static str>> {
+        let of = |grant: &Grant| {
+            let rows = &grant.rows;
+            let all = [
+                (rows.states.is_some(), "state"),
+                (rows.categories.is_some(), "category"),
+                (rows.own_patient, "own-patient"),
+                (rows.own_employer, "own-employer"),
+                (grant.bound_as_doctor, "open-to-doctors-or-own-hand"),
+                (grant.bound_as_representative, "open-to-representatives"),
+                (grant.view == CertificateView::Employer, "view-of-employer"),
+            ];
+            all.into_iter().filter(|(holds, _)| *holds).map(|(_, name)| name).collect()
+        };
+        self.granting(what).map(of).collect()
     }
 
     fn granting(&self, what: PermittedAction) -> impl Iterator<Item = &Grant> {

@@ -41,6 +41,7 @@ wherever GET is.
 | `If-None-Match`, `If-Modified-Since` | read, vread | 304 where the caller has what there is |
 | `If-None-Exist: identifier=<system>\\|<number>` | create | 200 with the certificate that has this number, instead of a second one |
 | `x-hcert-fault: <codes>` | what asks the registry | in `hcert dev` alone: the registry fails with these codes ([ERRORS.md](../ERRORS.md)) |
+| `x-hcert-explain: true` | searches of certificates | in `hcert dev` alone: the header `x-hcert-plan` of the answer says in JSON how the search was run and what rights left out |
 | `X-Request-Id`, `traceparent` | all | come back, and are in the log and the audit trail |
 | `x-road-…`, `x-author-id` | all | what an X-Road security server says of the caller; taken from the senders in `x_road.from` alone (in `hcert dev` from everybody), recorded as claimed, and of no effect on rights |
 

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::RefusedToken;
 use crate::access::token::{SignInAttempt, SignInClient, SignInFailure, SignInReturn};
-use crate::console::page;
 use crate::console::session::Session;
 use crate::console::sources::SignIn;
 use crate::console::visit::{Visit, own_path};
@@ -143,7 +142,7 @@ pub(in crate::console) fn end(visit: &Visit<'_>) -> PageAnswer {
 fn on_the_way(visit: &Visit<'_>, key: &str, to: &str) -> PageAnswer {
     let title = visit.t(key);
     let content = html! { h1 { (title) } p { a.button href=(to) { (visit.t("sign-in.on")) } } };
-    PageAnswer::html(200, page::leading(visit, title, &content, Some(to)).into_string())
+    visit.page_leading_to(to, title, &content)
 }
 
 /// Says why nobody is signed in.

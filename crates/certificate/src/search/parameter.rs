@@ -308,6 +308,35 @@ impl ParameterTarget for RowTarget {
 }
 
 impl Field {
+    /// Every field.
+    pub const ALL: [Field; 11] = [
+        Field::Subject,
+        Field::SubjectIdentifier,
+        Field::AuthorPractitioner,
+        Field::AuthorOrganization,
+        Field::Entry,
+        Field::EntryIdentifier,
+        Field::Identifier,
+        Field::SectionCodeText,
+        Field::AdviceEntry,
+        Field::AdviceEntryIdentifier,
+        Field::AdviceSectionCodeText,
+    ];
+
+    /// The search parameter that asks for it, with its modifier.
+    pub fn parameter(self) -> &'static str {
+        match self {
+            Field::Subject => "subject",
+            Field::SubjectIdentifier => "subject:identifier",
+            Field::AuthorPractitioner => "author:PractitionerRole.practitioner",
+            Field::AuthorOrganization => "author:PractitionerRole.organization",
+            Field::Entry | Field::AdviceEntry => "entry",
+            Field::EntryIdentifier | Field::AdviceEntryIdentifier => "entry:identifier",
+            Field::Identifier => "identifier",
+            Field::SectionCodeText | Field::AdviceSectionCodeText => "section-code-text",
+        }
+    }
+
     /// Where it stands in a certificate, as FHIRPath. Decision 166.
     pub fn expression(self) -> &'static str {
         match self {
@@ -412,6 +441,25 @@ mod tests {
         let practitioner = "author:PractitionerRole.practitioner";
         assert_eq!(found("author:PractitionerRole.practitioner:not"), Ok((practitioner, Some(Not))));
         assert_eq!(found("author.practitioner"), Ok((practitioner, None)));
+    }
+
+    #[test]
+    fn every_field_is_asked_for_by_a_parameter_that_looks_at_it() {
+        let hidden = [Field::AdviceEntry, Field::AdviceEntryIdentifier, Field::AdviceSectionCodeText];
+        for field in Field::ALL.into_iter().filter(|field| !hidden.contains(field)) {
+            let (parameter, modifier) = find(PARAMETERS, field.parameter()).unwrap();
+            let looks = match parameter.target {
+                RowTarget::Token(of) => of == field,
+                RowTarget::Reference { field: of, identifier, .. } => match modifier {
+                    Some(Identifier) => identifier == Some(field),
+                    _ => of == field,
+                },
+                RowTarget::SectionCodeText => field == Field::SectionCodeText,
+                _ => false,
+            };
+            assert!(looks, "{field:?}");
+        }
+        assert!(Field::ALL.iter().enumerate().all(|(at, field)| *field as usize == at + 1));
     }
 
     #[test]

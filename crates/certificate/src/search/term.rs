@@ -80,6 +80,11 @@ impl Term {
         self.0.first() == Some(&(field as u8))
     }
 
+    /// The field that the term says something about.
+    pub fn field(&self) -> Option<Field> {
+        Field::ALL.into_iter().find(|field| self.is_about(*field))
+    }
+
     /// The value of a term about this field in this form; nothing when it is about another, or its value is kept as a digest.
     pub fn verbatim(&self, field: Field, form: TermForm) -> Option<&str> {
         let value = self.0.strip_prefix(&[field as u8, form as u8])?;

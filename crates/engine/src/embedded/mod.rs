@@ -51,7 +51,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use super::decide;
 use super::write::{RefusedChange, Write};
-use super::{ClockReading, FolderNames, FolderPurpose, StoredList, StoredVersion};
+use super::{ClockReading, FolderNames, FolderPurpose, SearchExplanation, StoredList, StoredVersion};
 pub use append::{AuditHead, Change, IdsLeftOut, ImportBatch, PatientWrites};
 use base::log::event;
 use certificate::search::row::Row;
@@ -284,6 +284,15 @@ impl Engine {
         let view = self.shared.view().ok_or_else(|| self.building())?;
         let planned = self.shared.search(|| view.plan(&query))?;
         Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned })
+    }
+
+    /// Plans and runs a search as [`plan`](Self::plan) and [`PlannedSearch::run`] do, on this thread, and tells how that was.
+    ///
+    /// # Errors
+    /// As theirs.
+    pub fn explain(&self, query: &EngineQuery) -> Result<SearchExplanation, SearchError> {
+        let view = self.shared.view().ok_or_else(|| self.building())?;
+        self.shared.search(|| view.explain(query))
     }
 
     fn building(&self) -> SearchError {

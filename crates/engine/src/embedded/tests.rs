@@ -6,6 +6,7 @@ mod consent;
 mod damage;
 mod derive;
 mod erase;
+mod explanation;
 mod fault;
 mod form;
 mod health;

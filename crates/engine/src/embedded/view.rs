@@ -1,12 +1,14 @@
 //! What searches see: one immutable value that is replaced, never changed. A search clones one `Arc` and is at one moment.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::classes::Classes;
 use super::counters::Counters;
 use super::index::{self, Candidate, OrderBy, SegmentPlan, Snapshot};
 use super::overlay::{Generation, NumberedRow, OverlayEntry};
 use super::predicate::Predicate;
+use crate::{SearchExplanation, SearchWay, TotalSource};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::term::Term;
@@ -153,6 +155,46 @@ impl IndexView {
         Ok(Planned { predicate, total, way: SearchPath::Driven(plans), rows })
     }
 
+    /// Plans and runs a search, and tells how.
+    pub(super) fn explain(&self, query: &EngineQuery) -> Result<SearchExplanation, index::IndexError> {
+        let begun = Instant::now();
+        let planned = self.plan(query)?;
+        let total = match planned.total {
+            KnownTotal::Exact(_) if planned.predicate.is_by_class() => TotalSource::Counters,
+            KnownTotal::Exact(_) => TotalSource::CountersAndRows,
+            KnownTotal::Index(_) => TotalSource::Remembered,
+            KnownTotal::Unknown => TotalSource::Counted,
+        };
+        let (rows, again) = (planned.rows, total == TotalSource::Counted && counts_first(query, planned.rows));
+        let mut way = self.way(&planned)?;
+        let found = self.run(query, planned)?;
+        if again {
+            // The rows were counted and remembered, and the page was planned anew.
+            way = self.way(&self.plan(query)?)?;
+        }
+        let (skip, take) = page(query);
+        if total != TotalSource::Counted && (take == 0 || skip >= found.total) {
+            way = SearchWay::Nothing;
+        }
+        let mut overlay_rows = 0;
+        self.each_entry(&query.filter, &mut |_| overlay_rows += 1);
+        let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Ok(SearchExplanation { way, total, rows, overlay_rows, segments: self.index.segments.len(), took_us })
+    }
+
+    /// A way as it is told.
+    fn way(&self, planned: &Planned) -> Result<SearchWay, index::IndexError> {
+        let plans = match &planned.way {
+            SearchPath::Driven(plans) => plans,
+            SearchPath::Merged { jumps } => return Ok(SearchWay::Merged { jumps: *jumps }),
+        };
+        let mut drivers = Vec::new();
+        for (segment, plan) in self.index.segments.iter().zip(plans) {
+            plan.name_drivers(&planned.predicate, segment, &|table| self.few(table), &mut drivers)?;
+        }
+        Ok(SearchWay::Driven(drivers))
+    }
+
     /// Every way there is to run a search.
     #[cfg(test)]
     pub(super) fn every_plan(&self, query: &EngineQuery) -> Vec<Planned> {
@@ -187,7 +229,7 @@ impl IndexView {
         let total = match total {
             KnownTotal::Exact(total) if take == 0 || skip >= total => return Ok(self.page(total as i64, Vec::new())),
             KnownTotal::Exact(_) | KnownTotal::Index(_) => total,
-            KnownTotal::Unknown if reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64 => {
+            KnownTotal::Unknown if counts_first(query, rows) => {
                 let (count, _) = self.walk(way, &predicate, &order, 0)?;
                 self.index.remember(&query.filter, count);
                 let planned = self.plan_with(query, predicate, KnownTotal::Index(count))?;
@@ -329,6 +371,11 @@ impl IndexView {
 fn page(query: &EngineQuery) -> (u64, u64) {
     let count = u64::from(query.count);
     (query.page.saturating_sub(1).saturating_mul(count), count)
+}
+
+/// Whether a search of unknown total counts its rows before it makes its page: a deep one of many.
+fn counts_first(query: &EngineQuery, rows: u64) -> bool {
+    reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64
 }
 
 /// How many rows the page reaches to.

@@ -5,6 +5,7 @@ use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::IndexError;
 use super::columns::{Segment, SegmentColumns};
+use crate::SearchDriver;
 use crate::embedded::predicate::{Predicate, meets};
 use base::pause;
 use certificate::Id;
@@ -189,7 +190,7 @@ pub(crate) fn plan(
         Some(known) => segment.known_postings(&known).map(|postings| DrivingDocuments::Postings(Box::new(postings)))?,
         None => drive(&parts[driver], segment, is_selective)?,
     };
-    Ok(SegmentPlan { drive, driver: is_exact(&parts[driver]).then_some(driver), rows: cost.rows })
+    Ok(SegmentPlan { drive, driver: Some(driver), rows: cost.rows })
 }
 
 /// Documents that [`plan`] would ask, roughly.
@@ -200,7 +201,7 @@ pub(crate) fn rows(predicate: &Predicate, segment: &Segment, is_selective: &IsSe
 /// How one segment is searched.
 pub(crate) struct SegmentPlan {
     pub drive: DrivingDocuments,
-    /// Which part of the predicate need not be asked any more.
+    /// Which part of the predicate drives.
     driver: Option<usize>,
     /// Documents that are asked, roughly.
     pub rows: u64,
@@ -209,10 +210,64 @@ pub(crate) struct SegmentPlan {
 impl SegmentPlan {
     /// What is left to ask of each document that drives.
     pub(crate) fn test(&self, predicate: &Predicate, segment: &Segment) -> Result<SegmentPredicate, IndexError> {
-        let rest = parts_of(predicate).iter().enumerate().filter(|(at, _)| Some(*at) != self.driver);
+        let is_met = |at: usize, part: &Predicate| Some(at) == self.driver && is_exact(part);
+        let rest = parts_of(predicate).iter().enumerate().filter(|(at, part)| !is_met(*at, part));
         let rest: Result<Vec<SegmentPredicate>, IndexError> =
             rest.map(|(_, part)| SegmentPredicate::new(part, segment)).collect();
         Ok(all(rest?))
+    }
+
+    /// Adds what drives to `drivers`, each once.
+    pub(crate) fn name_drivers(
+        &self,
+        predicate: &Predicate,
+        segment: &Segment,
+        is_selective: &IsSelective,
+        drivers: &mut Vec<SearchDriver>,
+    ) -> Result<(), IndexError> {
+        match self.driver {
+            Some(driver) => name_drivers(&parts_of(predicate)[driver], segment, is_selective, drivers),
+            None => {
+                add(SearchDriver::Every, drivers);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Names what [`collect`] takes a part's documents from.
+fn name_drivers(
+    part: &Predicate,
+    segment: &Segment,
+    is_selective: &IsSelective,
+    drivers: &mut Vec<SearchDriver>,
+) -> Result<(), IndexError> {
+    match part {
+        Predicate::Term(term) => {
+            if let Some(field) = term.field() {
+                add(SearchDriver::Postings(field), drivers);
+            }
+        }
+        Predicate::Ids(_) => add(SearchDriver::Ids, drivers),
+        Predicate::Class(_) => add(SearchDriver::Classes, drivers),
+        Predicate::Any(parts) => {
+            for part in parts {
+                name_drivers(part, segment, is_selective, drivers)?;
+            }
+        }
+        Predicate::All(parts) => {
+            if let Some((_, cheapest)) = cheapest(parts, segment, is_selective)? {
+                name_drivers(&parts[cheapest], segment, is_selective, drivers)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn add(driver: SearchDriver, drivers: &mut Vec<SearchDriver>) {
+    if !drivers.contains(&driver) {
+        drivers.push(driver);
     }
 }
 

@@ -1,26 +1,30 @@
 //! Events of the audit trail in words for the person they are about: who looked, when and why.
 
-use std::fmt::Write;
-
-use clap::ValueEnum;
 use serde_json::Value;
 
 use base::characters::is_control_or_bidi;
+use fhir::outcome::Language;
 
-/// The language of the words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum WordsLanguage {
-    Et,
-    En,
+/// The text in a language.
+fn either<'t>(language: Language, estonian: &'t str, english: &'t str) -> &'t str {
+    match language {
+        Language::Estonian => estonian,
+        Language::English => english,
+    }
 }
 
-impl WordsLanguage {
-    fn of<'t>(self, estonian: &'t str, english: &'t str) -> &'t str {
-        match self {
-            WordsLanguage::Et => estonian,
-            WordsLanguage::En => english,
-        }
-    }
+/// One event in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventWords {
+    /// Day and time, to the second.
+    pub at: String,
+    /// Name, role and institution.
+    pub actor: String,
+    /// What was done, with the numbers of certificates.
+    pub deed: String,
+    /// What the caller says of why.
+    pub reason: String,
+    pub is_refused: bool,
 }
 
 /// Roles as a patient knows them: the code, Estonian, English.
@@ -95,36 +99,46 @@ const DEEDS_WITHOUT_CHANGE: &[(&str, &str, &str)] = &[
 ///
 /// # Errors
 /// It is none.
-pub(super) fn told(event: &[u8], language: WordsLanguage) -> Result<String, String> {
-    let mut event: Value =
-        serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
+pub fn told(event: &[u8], language: Language) -> Result<String, String> {
+    let event: Value = serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
+    let EventWords { at, actor, deed, reason, is_refused } = of(&event, language);
+    let refused = match is_refused {
+        true => either(language, " – sellest keelduti, andmeid ei näidatud", " – refused, nothing was shown"),
+        false => "",
+    };
+    let why = either(language, "põhjus", "reason");
+    Ok(format!("{at}  {actor}\n{INDENT}{deed}{refused}\n{INDENT}{why}: {reason}\n\n"))
+}
+
+/// An AuditEvent in words.
+pub fn of(event: &Value, language: Language) -> EventWords {
+    let mut event = event.clone();
     disarm(&mut event);
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");
-    let mut told = format!("{seconds}  {}\n", actor(&event, language));
     let action = text("/code/coding/0/code");
     let is_refused = text("/outcome/code/code") == "error";
     let is_without_change = !is_refused && detail(&event, "change").is_none();
     let without_change = DEEDS_WITHOUT_CHANGE.iter().filter(|_| is_without_change);
-    let deed = without_change.chain(DEEDS).find(|(code, ..)| *code == action).map(|(_, et, en)| language.of(et, en));
     let deed =
-        deed.map_or_else(|| format!("{} ({action})", language.of("hooldustoiming", "maintenance")), str::to_owned);
+        without_change.chain(DEEDS).find(|(code, ..)| *code == action).map(|(_, et, en)| either(language, et, en));
+    let deed =
+        deed.map_or_else(|| format!("{} ({action})", either(language, "hooldustoiming", "maintenance")), str::to_owned);
     let certificates = certificates(&event);
     let certificates = if certificates.is_empty() { String::new() } else { [": ", &certificates.join(", ")].concat() };
-    let refused = match is_refused {
-        true => language.of(" – sellest keelduti, andmeid ei näidatud", " – refused, nothing was shown"),
-        false => "",
-    };
-    // Writing to memory does not fail; so below.
-    let _ = writeln!(told, "{INDENT}{deed}{certificates}{refused}");
     let detail = |name: &str| detail(&event, name);
-    let issue = detail("x-road-issue").map(|issue| format!("{} {issue}", language.of("asi nr", "matter no.")));
-    let application = detail("application").map(|name| format!("{} {name}", language.of("rakendus", "application")));
-    let client = detail("x-road-client").map(|name| format!("{} {name}", language.of("X-tee kaudu:", "over X-Road:")));
-    let why = issue.unwrap_or_else(|| language.of("märkimata", "not said").to_owned());
-    let rest = [client, application].into_iter().flatten().fold(String::new(), |rest, part| rest + "; " + &part);
-    let _ = writeln!(told, "{INDENT}{}: {why}{rest}\n", language.of("põhjus", "reason"));
-    Ok(told)
+    let issue = detail("x-road-issue").map(|issue| format!("{} {issue}", either(language, "asi nr", "matter no.")));
+    let application =
+        detail("application").map(|name| format!("{} {name}", either(language, "rakendus", "application")));
+    let client =
+        detail("x-road-client").map(|name| format!("{} {name}", either(language, "X-tee kaudu:", "over X-Road:")));
+    let why = issue.unwrap_or_else(|| either(language, "märkimata", "not said").to_owned());
+    EventWords {
+        at: text("/recorded").get(..19).unwrap_or_default().replace('T', " "),
+        actor: actor(&event, language),
+        deed: deed + &certificates,
+        reason: [client, application].into_iter().flatten().fold(why, |words, part| words + "; " + &part),
+        is_refused,
+    }
 }
 
 /// Takes control characters and bidirectional formatting out of all texts: what callers said of themselves must not move the reader's
@@ -144,9 +158,9 @@ fn disarm(value: &mut Value) {
 const INDENT: &str = "                     ";
 
 /// Name, role and institution.
-fn actor(event: &Value, language: WordsLanguage) -> String {
+fn actor(event: &Value, language: Language) -> String {
     let agents = event["agent"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(person) = agents.first() else { return language.of("teadmata", "unknown").to_owned() };
+    let Some(person) = agents.first() else { return either(language, "teadmata", "unknown").to_owned() };
     let code = person.pointer("/who/identifier/value").and_then(Value::as_str);
     let name = person.pointer("/who/display").and_then(Value::as_str).filter(|name| *name != "nobody known");
     // What a caller's software calls itself is no name of a person; it is told as such.
@@ -154,26 +168,26 @@ fn actor(event: &Value, language: WordsLanguage) -> String {
     let is_command = person.pointer("/authorization/0/text").and_then(Value::as_str) == Some("socket");
     let shown = match (is_command, name, code) {
         (true, _, code) => {
-            format!("{} {}", language.of("teenuse käitaja", "operator of the server"), code.unwrap_or("?"))
+            format!("{} {}", either(language, "teenuse käitaja", "operator of the server"), code.unwrap_or("?"))
         }
         // The code first, which the token's issuer vouches for: a name may be any words.
         (false, name, Some(code)) => {
             let name = name.map(|name| format!(", {name}")).unwrap_or_default();
-            format!("{} {code}{name}", language.of("isikukood", "personal code"))
+            format!("{} {code}{name}", either(language, "isikukood", "personal code"))
         }
         (false, Some(name), None) => name.to_owned(),
-        (false, None, None) => language.of("teadmata isik", "somebody unknown").to_owned(),
+        (false, None, None) => either(language, "teadmata isik", "somebody unknown").to_owned(),
     };
     let roles = person["role"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
     let roles = roles.filter_map(|role| role.pointer("/coding/0/code").and_then(Value::as_str)).map(|role| {
-        let known = ROLES.iter().find(|(code, ..)| *code == role).map(|(_, et, en)| language.of(et, en));
+        let known = ROLES.iter().find(|(code, ..)| *code == role).map(|(_, et, en)| either(language, et, en));
         known.unwrap_or(role).to_owned()
     });
     let institutions = agents.iter().skip(1).filter_map(|agent| {
         let code = agent.pointer("/who/identifier/value").and_then(Value::as_str)?;
         let kind = match agent.pointer("/role/0/coding/0/code").and_then(Value::as_str) {
-            Some("represented-party") => language.of("esindab asutust", "for the institution"),
-            _ => language.of("asutus", "institution"),
+            Some("represented-party") => either(language, "esindab asutust", "for the institution"),
+            _ => either(language, "asutus", "institution"),
         };
         Some(format!("{kind} {code}"))
     });
@@ -221,19 +235,19 @@ mod tests {
         })
     }
 
-    fn words(event: &Value, language: WordsLanguage) -> String {
+    fn words(event: &Value, language: Language) -> String {
         told(event.to_string().as_bytes(), language).unwrap()
     }
 
     #[test]
     fn an_event_says_who_when_what_and_why() {
         assert_eq!(
-            words(&event(), WordsLanguage::Et),
+            words(&event(), Language::Estonian),
             "2026-11-23 14:31:05  isikukood 47101010033, Mari Maasikas (arst, asutus 90006399)\n                     vaatas tervisetõendit: 17\n                     \
              põhjus: asi nr 123/2026; rakendus clinic\n\n"
         );
         assert_eq!(
-            words(&event(), WordsLanguage::En),
+            words(&event(), Language::English),
             "2026-11-23 14:31:05  personal code 47101010033, Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
              \x20                    reason: matter no. 123/2026; application clinic\n\n"
         );
@@ -248,14 +262,14 @@ mod tests {
             ("consent.set", "left unchanged to whom a health certificate is closed: 17\n"),
         ] {
             event["code"]["coding"][0]["code"] = json!(action);
-            assert!(words(&event, WordsLanguage::En).contains(deed), "{action}");
+            assert!(words(&event, Language::English).contains(deed), "{action}");
         }
         event["entity"][2]["detail"][0] = json!({"type": {"coding": [{"code": "change"}]}, "valueString": "7"});
-        assert!(words(&event, WordsLanguage::En).contains(" changed to whom a health certificate is closed: 17\n"));
+        assert!(words(&event, Language::English).contains(" changed to whom a health certificate is closed: 17\n"));
         event["entity"][2]["detail"][0] = json!(null);
         event["outcome"]["code"]["code"] = json!("error");
         assert!(
-            words(&event, WordsLanguage::En).contains(" changed to whom a health certificate is closed: 17 – refused")
+            words(&event, Language::English).contains(" changed to whom a health certificate is closed: 17 – refused")
         );
     }
 
@@ -263,12 +277,12 @@ mod tests {
     fn what_a_caller_says_forges_no_line_and_moves_no_terminal() {
         let mut event = event();
         event["agent"][0]["who"]["display"] = json!("Mal\u{1b}[2J\u{7}\nFAKE LINE");
-        let shown = words(&event, WordsLanguage::En);
-        assert_eq!(shown.lines().count(), words(&self::event(), WordsLanguage::En).lines().count(), "{shown}");
+        let shown = words(&event, Language::English);
+        assert_eq!(shown.lines().count(), words(&self::event(), Language::English).lines().count(), "{shown}");
         assert!(shown.contains("Mal\u{fffd}[2J") && !shown.contains('\u{1b}'), "{shown}");
         // What the software calls itself stands in nobody's place.
         event["agent"][0]["who"]["display"] = json!("clinic");
-        assert!(words(&event, WordsLanguage::En).contains("05  personal code 47101010033 (doctor"));
+        assert!(words(&event, Language::English).contains("05  personal code 47101010033 (doctor"));
     }
 
     #[test]
@@ -278,14 +292,14 @@ mod tests {
         refused["agent"] = json!([{"who": {"display": "nobody known"}}]);
         refused["entity"] = json!([]);
         refused["code"]["coding"][0]["code"] = json!("composition.search");
-        let told = words(&refused, WordsLanguage::En);
+        let told = words(&refused, Language::English);
         assert!(told.contains("somebody unknown\n") && told.contains("refused, nothing was shown"), "{told}");
         assert!(told.contains("reason: not said\n"), "{told}");
         let mut command = event();
         command["agent"] = json!([{"who": {"identifier": {"value": "mari"}, "display": "hcert export"}, "authorization": [{"text": "socket"}]}]);
         command["code"]["coding"][0]["code"] = json!("bulk.export");
-        let told = words(&command, WordsLanguage::Et);
+        let told = words(&command, Language::Estonian);
         assert!(told.contains("teenuse käitaja mari\n") && told.contains("hooldustoiming (bulk.export)"), "{told}");
-        assert!(super::told(b"no JSON", WordsLanguage::Et).is_err());
+        assert!(super::told(b"no JSON", Language::Estonian).is_err());
     }
 }
