@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources, FaultSwitch, ServiceHealth, SettingInEffect, TrailCheck};
+use hcert::console::{Console, ConsoleSources, FaultSwitch, OwnWords, ServiceHealth, SettingInEffect, TrailCheck};
 use hcert::documents::Documents;
+use hcert::http::HttpSettings;
 use hcert::http::exchanges::Exchanges;
 use hcert::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use hyper::header::HeaderMap;
@@ -33,6 +34,40 @@ struct LatePages(OnceLock<Console>);
 impl PageMaker for LatePages {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         self.0.get().expect("the console is there").answer(request, api)
+    }
+}
+
+/// What a console of `hcert dev` is given, without faults.
+pub(crate) fn sources(settings: &HttpSettings) -> ConsoleSources {
+    let mut config = Config::default();
+    foreign::set(&mut config);
+    ConsoleSources {
+        key: [7; 32],
+        tokens: settings.tokens.clone().expect("keys"),
+        is_developer: true,
+        roles: permissions::read(BUILT_IN).expect("a table"),
+        documents: &DOCUMENTS,
+        names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+        check_trail: Box::new(|head| {
+            let is_whole = head.is_none();
+            let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
+            Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
+        }),
+        settings: vec![SettingInEffect {
+            key: "server.listen".to_owned(),
+            value: "\"127.0.0.1:1\"".to_owned(),
+            source: "flag --listen".to_owned(),
+            is_default: false,
+        }],
+        health: Box::new(|| {
+            let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
+            Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
+        }),
+        exchanges: settings.exchanges.clone().unwrap_or_else(|| Arc::new(Exchanges::new(false))),
+        words: OwnWords::default(),
+        sign_in: None,
+        faults: None,
+        fill: None,
     }
 }
 
@@ -69,36 +104,9 @@ impl Browser {
             },
         )
         .await;
-        let mut config = Config::default();
-        foreign::set(&mut config);
         let http = server.http();
-        let settings = http.settings();
-        let sources = ConsoleSources {
-            key: [7; 32],
-            tokens: settings.tokens.clone().expect("keys"),
-            is_developer: true,
-            roles: permissions::read(BUILT_IN).expect("a table"),
-            documents: &DOCUMENTS,
-            names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
-            check_trail: Box::new(|head| {
-                let is_whole = head.is_none();
-                let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
-                Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
-            }),
-            settings: vec![SettingInEffect {
-                key: "server.listen".to_owned(),
-                value: "\"127.0.0.1:1\"".to_owned(),
-                source: "flag --listen".to_owned(),
-                is_default: false,
-            }],
-            health: Box::new(|| {
-                let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
-                Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
-            }),
-            exchanges: settings.exchanges.clone().expect("they are kept"),
-            faults: Some(FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) }),
-            fill: None,
-        };
+        let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) };
+        let sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
         pages.0.set(Console::new(sources)).expect("it is set once");
         let mut browser = Browser { server, cookie: String::new() };
         browser.get("/").await;
