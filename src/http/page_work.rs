@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes};
 use hyper::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
-    HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, SET_COOKIE, VARY,
+    HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
@@ -116,6 +116,8 @@ impl<R: Interactions> HttpServer<R> {
         });
         security::protect(response.headers_mut(), is_secure);
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        // With none at all browsers do not say either that a form is sent by a page of ours.
+        response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
         response
     }
 

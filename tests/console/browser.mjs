@@ -20,7 +20,7 @@ function freePort() {
 export async function serve(...flags) {
   const folder = mkdtempSync(join(tmpdir(), "hcert-console-"));
   const port = await freePort();
-  const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "off", HCERT__LOG__LEVEL: "warn" };
+  const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0", HCERT__LOG__LEVEL: "warn" };
   const program = spawn(process.env.HCERT_PROGRAM, ["dev", "--data", join(folder, "data"), "--listen", `127.0.0.1:${port}`, ...flags], {
     env: environment,
     stdio: ["ignore", "pipe", "inherit"],

@@ -92,8 +92,7 @@ test("every move is made or refused as the API says, from every state", async ()
     await page.goto(`${server.console}/certificates/${id}/moves`);
     const form = page.locator(`form:has(input[name="move"][value="${name}"])`);
     if (await form.locator('input[name="reason"]').count()) await form.locator('input[name="reason"]').fill("a reason");
-    await form.locator("button").click();
-    await page.waitForLoadState();
+    await Promise.all([page.waitForNavigation(), form.locator("button").click()]);
     return page.locator("section.refusal code").count().then((count) => (count ? page.locator("section.refusal code").first().textContent() : "done"));
   };
   const lead = { Draft: [], Completed: ["complete"], Suspended: ["complete", "suspend"], Revoked: ["complete", "cancel"], Deleted: ["delete"] };

@@ -31,8 +31,7 @@ test("each part sees what the API shows it", async () => {
     await form.locator('[name="organization"]').fill(caller.organization);
     await form.locator('[name="patient"]').fill(caller.patient);
     await form.locator('[name="represented-party"]').fill(caller.party);
-    await form.locator("button").click();
-    await page.waitForLoadState();
+    await Promise.all([page.waitForNavigation(), form.locator("button").click()]);
     const order = { user: { personalCode: caller.person }, role, organization: caller.organization };
     if (caller.patient) order.patient = { personalCode: caller.patient };
     if (caller.party) order.representedParty = caller.party;
@@ -43,8 +42,7 @@ test("each part sees what the API shows it", async () => {
       const told = (await fetch(server.api + api, { headers })).status;
       assert.equal(shown, told, `${role}: ${path}`);
     }
-    await page.locator(".part button").click();
-    await page.waitForLoadState();
+    await Promise.all([page.waitForNavigation(), page.locator(".part button").click()]);
   }
   await page.close();
 });
@@ -57,8 +55,7 @@ test("a page of another origin cannot act", async () => {
   const page = await context.newPage();
   await page.goto(`${server.console}/`);
   await page.goto(`http://127.0.0.1:${other.address().port}/`);
-  await page.click("button");
-  await page.waitForLoadState();
+  await Promise.all([page.waitForNavigation(), page.click("button")]);
   assert.match(await page.content(), /HCERT-/);
   const told = await (await fetch(`${server.api}/Composition/${id}`)).json();
   assert.equal(told.meta.versionId, "1");

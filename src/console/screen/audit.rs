@@ -56,7 +56,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             (check_form(visit))
             h2 { (visit.t("audit.export")) }
             p { (visit.t("audit.export-text")) }
-            pre { code { "hcert audit export --since 2026-01-01 --out events.ndjson" } }
+            pre tabindex="0" { code { "hcert audit export --since 2026-01-01 --out events.ndjson" } }
         },
     )
 }

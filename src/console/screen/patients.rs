@@ -53,7 +53,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             (found)
             h2 { (visit.t("patients.import")) }
             p { (visit.t("patients.import-text")) }
-            pre { code { "hcert patients import patients.ndjson" } }
+            pre tabindex="0" { code { "hcert patients import patients.ndjson" } }
         },
     )
 }
