@@ -18,7 +18,8 @@ use crate::console::{
     SettingInEffect, SignIn, TellHealth, Texts, TrailCheck,
 };
 use crate::documents::Documents;
-use crate::http::pages::{PAGES_PATH, Pages};
+use crate::http::exchanges::Exchanges;
+use crate::http::pages::{PAGES_PATH, PageMaker};
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
 use certificate::Names;
@@ -34,6 +35,7 @@ pub(super) struct ConsoleParts<'a> {
     pub names: Names,
     pub faults: Arc<FaultRules>,
     pub management: Arc<ManagementService>,
+    pub exchanges: Arc<Exchanges>,
     pub documents: &'static Documents,
     pub sign_in: Option<SignIn>,
 }
@@ -42,8 +44,20 @@ pub(super) struct ConsoleParts<'a> {
 ///
 /// # Errors
 /// The table of rights cannot be read.
-pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
-    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, documents, sign_in } = parts;
+pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failure> {
+    let ConsoleParts {
+        config,
+        settings,
+        engine,
+        trail,
+        tokens,
+        names,
+        faults,
+        management,
+        exchanges,
+        documents,
+        sign_in,
+    } = parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -58,6 +72,7 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> 
         check_trail: check_trail(engine, trail),
         settings,
         health: health(management),
+        exchanges,
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };

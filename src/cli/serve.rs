@@ -20,6 +20,7 @@ use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
 use crate::console::SettingInEffect;
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
 use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
@@ -247,6 +248,7 @@ async fn serve(
     settings.tokens = Some(tokens.clone());
     if is_developer || pages.is_some() {
         let sign_in = pages.as_ref().map(|(_, base_url)| console::sign_in(&config, base_url)).transpose();
+        let exchanges = Arc::new(Exchanges::new(is_developer));
         let parts = console::ConsoleParts {
             config: &config,
             settings: settings_in_effect,
@@ -256,9 +258,11 @@ async fn serve(
             names: service.settings().names.clone(),
             faults: service.registry().faults().clone(),
             management: management.clone(),
+            exchanges: exchanges.clone(),
             documents,
             sign_in: sign_in.map_err(Failure::Failed)?,
         };
+        settings.exchanges = Some(exchanges);
         settings.pages = Some(console::pages(parts)?);
     }
     service.registry().add_samples().await.map_err(Failure::Failed)?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use maud::html;
 use tokio::sync::OnceCell;
 
-use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use crate::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use certificate::search::seal::SealKey;
 pub use screen::sign_in::RETURN_PATH;
 use screen::{audit, certificates, change, documents, patients, sign_in, start, terminology};
@@ -62,12 +62,13 @@ impl Console {
     }
 }
 
-impl Pages for Console {
+impl PageMaker for Console {
     fn answer(&self, mut request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         Box::pin(async move {
             if let Some(file) = request.path.strip_prefix("/assets/").and_then(asset::answer) {
                 return file;
             }
+            self.sources.exchanges.watch();
             let sign_in = self.sources.sign_in.as_ref();
             request.is_secure |= sign_in.is_some_and(|sign_in| sign_in.client.is_secure());
             let session = Session::read(&request.cookies, request.is_secure, &self.key);
@@ -121,6 +122,9 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["api"] => screen::api::list(visit).await,
         ["api", id] => screen::api::show(visit, id).await,
         ["validate"] => screen::validate::show(visit).await,
+        ["traffic"] => screen::traffic::show(visit),
+        ["traffic", "rows"] => screen::traffic::newest(visit),
+        ["traffic", number] => screen::traffic::show_one(visit, number).unwrap_or_else(|| nowhere(visit)),
         ["faults"] => match &visit.sources.faults {
             Some(switch) => screen::faults::show(visit, switch).await,
             None => nowhere(visit),
@@ -157,6 +161,7 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["sign-out"] => sign_in::end(visit),
         ["api", "try"] => screen::api::send(visit).await,
         ["validate"] => screen::validate::judge(visit).await,
+        ["traffic", number] => screen::traffic::replay(visit, number).await.unwrap_or_else(|| nowhere(visit)),
         ["faults"] => match &visit.sources.faults {
             Some(switch) => screen::faults::act(visit, switch),
             None => nowhere(visit),

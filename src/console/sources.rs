@@ -8,6 +8,7 @@ use crate::access::Tokens;
 use crate::access::rights::permissions::Roles;
 use crate::access::token::SignInClient;
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::pages::Soon;
 use crate::interaction::openapi;
 use crate::registry::fault::FaultRules;
@@ -84,6 +85,8 @@ pub struct ConsoleSources {
     /// Every setting, in the order of their sections.
     pub settings: Vec<SettingInEffect>,
     pub health: TellHealth,
+    /// What was asked and answered lately.
+    pub exchanges: Arc<Exchanges>,
     /// In `hcert dev` alone.
     pub faults: Option<FaultSwitch>,
     /// In `hcert dev` alone.

@@ -134,25 +134,6 @@ impl Visit<'_> {
         Some(issued.token)
     }
 
-    /// A whole page.
-    pub(super) fn page(&self, title: &str, content: &Markup) -> PageAnswer {
-        self.page_with_status(200, title, content)
-    }
-
-    pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
-        self.whole_page(status, title, content, None)
-    }
-
-    /// A whole page that leads on to an address by itself.
-    pub(super) fn page_leading_to(&self, to: &str, title: &str, content: &Markup) -> PageAnswer {
-        self.whole_page(200, title, content, Some(to))
-    }
-
-    fn whole_page(&self, status: u16, title: &str, content: &Markup, leads_to: Option<&str>) -> PageAnswer {
-        let banner = super::screen::faults::banner(self);
-        PageAnswer::html(status, super::page::whole(self, title, &banner, content, leads_to).into_string())
-    }
-
     /// The way to another page of the console, after a form.
     pub(super) fn go_to(&self, path: &str) -> PageAnswer {
         PageAnswer::go_on(self.href(path))

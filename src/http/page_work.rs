@@ -1,4 +1,4 @@
-//! How a request for a page is answered: it is read, made by [`Pages`](super::pages::Pages), written, and logged.
+//! How a request for a page is answered: it is read, made by [`PageMaker`](super::pages::PageMaker), written, and logged.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -16,6 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant as Deadline;
 
 use super::answer_form::AnswerForm;
+use super::exchange_record::AskedByPage;
 use super::pages::{
     Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Soon, is_from_elsewhere, is_of_own_page,
 };
@@ -58,7 +59,7 @@ impl<R: Interactions> Api for OwnApi<R> {
     }
 }
 
-/// A request as it would come from outside; nothing where no client could send it.
+/// A request as it would come from outside, but for its mark; nothing where no client could send it.
 fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> Option<Request<Full<Bytes>>> {
     let settings = server.settings();
     let root = settings.root();
@@ -72,7 +73,7 @@ fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> 
     if !request.body.is_empty() || matches!(request.method.as_str(), "POST" | "PUT") {
         built = built.header(CONTENT_LENGTH, request.body.len());
     }
-    built.body(Full::from(request.body)).ok()
+    built.extension(AskedByPage).body(Full::from(request.body)).ok()
 }
 
 impl<R: Interactions> HttpServer<R> {

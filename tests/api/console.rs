@@ -8,7 +8,8 @@ use hcert::config::Config;
 use hcert::console::{Console, ConsoleSources, FaultSwitch, OwnWords, ServiceHealth, SettingInEffect, TrailCheck};
 use hcert::documents::Documents;
 use hcert::http::HttpSettings;
-use hcert::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use hcert::http::exchanges::Exchanges;
+use hcert::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use hyper::header::HeaderMap;
 use serde_json::json;
 
@@ -30,7 +31,7 @@ static DOCUMENTS: Documents = Documents {
 #[derive(Debug, Default)]
 struct LatePages(OnceLock<Console>);
 
-impl Pages for LatePages {
+impl PageMaker for LatePages {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         self.0.get().expect("the console is there").answer(request, api)
     }
@@ -62,6 +63,7 @@ pub(crate) fn sources(settings: &HttpSettings) -> ConsoleSources {
             let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
             Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
         }),
+        exchanges: settings.exchanges.clone().unwrap_or_else(|| Arc::new(Exchanges::new(false))),
         words: OwnWords::default(),
         sign_in: None,
         faults: None,
@@ -93,7 +95,15 @@ impl Browser {
     pub(crate) async fn open() -> Browser {
         let pages: Arc<LatePages> = Arc::default();
         let of_server = pages.clone();
-        let server = Server::with_http(START, |_| (), |settings| settings.pages = Some(of_server)).await;
+        let server = Server::with_http(
+            START,
+            |_| (),
+            |settings| {
+                settings.pages = Some(of_server);
+                settings.exchanges = Some(Arc::new(Exchanges::new(true)));
+            },
+        )
+        .await;
         let http = server.http();
         let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) };
         let sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
@@ -183,8 +193,8 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/access?role=nurse",
         "/api",
         "/validate",
+        "/traffic",
         "/faults",
-        "/faults?preview=MPI-021",
         "/settings",
         "/health",
         "/documents",
@@ -344,6 +354,33 @@ async fn whoever_keeps_the_service_sees_its_settings_and_how_it_is() {
         assert!(page.status == 403 && page.html.contains("HCERT-178") | page.html.contains("HCERT-"), "{}", page.html);
         assert!(!page.html.contains("12 GB") && !page.html.contains("flag --listen"));
     }
+}
+
+#[tokio::test]
+async fn an_exchange_is_shown_with_what_is_wrong_at_its_line_and_sent_again() {
+    let mut browser = Browser::open().await;
+    let wrong = text("driver-final").replace("\"driver-group-I\"", "\"driver-group-IX\"");
+    browser.server.post("Composition", wrong).await.expect(422);
+    let token = browser.server.token("patient", json!({})).await;
+    browser.server.get("Composition/7").header("authorization", &token).await;
+    let rows = browser.get("/traffic").await.html;
+    assert!(rows.contains("POST /fhir/Composition") && rows.contains("422") && rows.contains("HCERT-"), "{rows}");
+    assert!(!browser.get("/traffic?status=2").await.html.contains("POST /fhir/Composition"));
+    assert!(browser.get("/traffic?role=patient").await.html.contains("/fhir/Composition/7"));
+    let number =
+        |html: &str| html.rsplit("data-number=\"").next().and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let oldest = number(&rows);
+    let page = browser.get(&format!("/traffic/{oldest}")).await.html;
+    assert!(
+        page.contains("href=\"#line-") && page.contains("id=\"line-") && page.contains("href=\"#issue-0\""),
+        "{page}"
+    );
+    assert!(!page.contains("Bearer ey") && page.contains("driver-group-IX"), "{page}");
+    let again = browser.post(&format!("/traffic/{oldest}"), &[]).await;
+    assert!(again.status == 303 && !again.location().ends_with(&format!("/{oldest}")), "{}", again.location());
+    let more = browser.get(&format!("/traffic/rows?after={oldest}&pages=yes")).await.html;
+    assert!(more.starts_with("<tr") && !more.contains("<html"), "{more}");
+    assert_eq!(browser.get("/traffic/99999999").await.status, 404);
 }
 
 #[tokio::test]

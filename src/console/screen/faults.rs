@@ -168,15 +168,3 @@ fn arm(visit: &Visit<'_>, switch: &FaultSwitch) -> Result<(), String> {
     let noted = (switch.note)(format!("fault {number} on: {}", rule.fault));
     noted.inspect_err(|_| switch.rules.disarm(Some(number)))
 }
-
-/// Over every page while something is armed.
-pub(in crate::console) fn banner(visit: &Visit<'_>) -> Markup {
-    let Some(switch) = visit.sources.faults.as_ref().filter(|switch| !switch.rules.is_empty()) else { return html! {} };
-    let list = switch.rules.list();
-    let names: Vec<&str> = list.iter().map(|one| one.rule.fault.as_str()).collect();
-    html! { div.banner role="status" {
-        strong { (visit.say("faults.banner", &[("count", &list.len().to_string())])) } " " (names.join(", ")) " "
-        a href=(visit.href("/faults")) { (visit.t("faults.look")) } " "
-        (visit.form("/faults", &html! { button.small name="disarm" value="all" { (visit.t("faults.all-off")) } }))
-    } }
-}

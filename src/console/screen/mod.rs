@@ -17,6 +17,7 @@ pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod start;
 pub(super) mod terminology;
+pub(super) mod traffic;
 pub(super) mod validate;
 
 use super::visit::Visit;
