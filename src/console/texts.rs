@@ -169,10 +169,10 @@ mod tests {
         };
         let (_, english) = BUILT_IN[1];
         assert_eq!(told(english), "fi");
-        let wrong = english.replace("{total} found", "{sum} found").replace("\"nav.start\"", "\"nav.begin\"");
+        let wrong = english.replace("You act as {role}", "You act as {part}").replace("\"nav.start\"", "\"nav.begin\"");
         assert_eq!(
             told(&wrong),
-            "it lacks nav.start; it has the unknown nav.begin; it has other {places} in certificates.total"
+            "it lacks nav.start; it has the unknown nav.begin; it has other {places} in page.part"
         );
         assert!(told("{}").contains(" more"));
         assert!(told("{\"a\": 1}").contains("no object of texts"));
