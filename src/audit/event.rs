@@ -209,7 +209,8 @@ impl AuditAction {
             CompositionDelete | StoreErase | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | ServiceFault | AuditAccept | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | ServiceFault | AuditAccept
+            | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

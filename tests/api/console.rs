@@ -282,8 +282,13 @@ async fn every_request_of_the_api_is_described_and_can_be_tried() {
 async fn who_takes_a_part_sees_what_the_api_shows_that_part() {
     let mut browser = Browser::open().await;
     browser.server.create(text("driver-final")).await;
-    let part =
-        [("role", "org-legal-representative"), ("represented-party", "16978044"), ("person", "37605030299"), ("organization", "16978044"), ("back", "/certificates")];
+    let part = [
+        ("role", "org-legal-representative"),
+        ("represented-party", "16978044"),
+        ("person", "37605030299"),
+        ("organization", "16978044"),
+        ("back", "/certificates"),
+    ];
     assert_eq!(browser.post("/part", &part).await.location(), "/console/certificates");
     assert_eq!(browser.get("/certificates/1").await.status, 403);
     assert_eq!(browser.post("/part", &[("role", "")]).await.status, 303);
