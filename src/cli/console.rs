@@ -2,31 +2,46 @@
 
 use std::sync::Arc;
 
+use http_body_util::{BodyExt, Collected};
+use hyper::Method;
 use tokio::sync::Semaphore;
 
+use super::catalogue::settings::blocks;
 use super::{Failure, demo, open};
 use crate::access::Tokens;
-use crate::audit::AuditTrail;
+use crate::audit::{AuditAction, AuditTrail};
 use crate::bulk;
-use crate::config::{AccessMode, Config};
-use crate::console::{CheckTrail, Console, ConsoleSources, FillStore, TrailCheck};
+use crate::config::{AccessMode, Config, LoadedConfig, SettingSource};
+use crate::console::{
+    CheckTrail, Console, ConsoleSources, FaultSwitch, FillStore, NoteFault, ServiceHealth, SettingInEffect, TellHealth,
+    TrailCheck,
+};
 use crate::documents::Documents;
 use crate::http::pages::Pages;
+use crate::management::ManagementService;
+use crate::registry::fault::FaultRules;
 use certificate::Names;
 use engine::Engine;
+
+/// What a running service has for its console.
+pub(super) struct ConsoleParts<'a> {
+    pub config: &'a Config,
+    pub settings: Vec<SettingInEffect>,
+    pub engine: &'a Arc<Engine>,
+    pub trail: &'a Arc<AuditTrail>,
+    pub tokens: Arc<Tokens>,
+    pub names: Names,
+    pub faults: Arc<FaultRules>,
+    pub management: Arc<ManagementService>,
+    pub documents: &'static Documents,
+}
 
 /// Who makes the pages.
 ///
 /// # Errors
 /// The table of rights cannot be read.
-pub(super) fn pages(
-    config: &Config,
-    engine: &Arc<Engine>,
-    trail: &Arc<AuditTrail>,
-    tokens: Arc<Tokens>,
-    names: Names,
-    documents: &'static Documents,
-) -> Result<Arc<dyn Pages>, Failure> {
+pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
+    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, documents } = parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -37,9 +52,43 @@ pub(super) fn pages(
         documents,
         names,
         check_trail: check_trail(engine, trail),
+        settings,
+        health: health(management),
+        faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };
     Ok(Arc::new(Console::new(sources)))
+}
+
+/// Every setting with its value and where that is from.
+pub(super) fn settings(loaded: &LoadedConfig) -> Vec<SettingInEffect> {
+    let shown = |key: String| {
+        let source = loaded.source(&key);
+        let value = loaded.shown(&key).unwrap_or_default();
+        SettingInEffect { value, source: source.to_string(), is_default: source == SettingSource::Default, key }
+    };
+    blocks().iter().flat_map(|block| block.settings.iter().map(|setting| shown(setting.path()))).collect()
+}
+
+/// What `/health` and `/metrics` say.
+fn health(management: Arc<ManagementService>) -> TellHealth {
+    Box::new(move || {
+        let management = management.clone();
+        Box::pin(async move {
+            let read = async |path: &str| {
+                let body = management.answer(&Method::GET, path).await.into_body().collect().await;
+                String::from_utf8_lossy(&body.map(Collected::to_bytes).unwrap_or_default()).into_owned()
+            };
+            let parts = serde_json::from_str(&read("/health").await).unwrap_or_default();
+            ServiceHealth { parts, metrics: read("/metrics").await }
+        })
+    })
+}
+
+/// Writes down what becomes of faults.
+fn note(trail: &Arc<AuditTrail>, command: &'static str) -> NoteFault {
+    let trail = trail.clone();
+    Box::new(move |note| bulk::write_down(&trail, AuditAction::ServiceFault, command, Some(note), None))
 }
 
 /// Fills an empty store, as `hcert dev --demo` does.

@@ -18,6 +18,7 @@ use crate::backup::{self, BackupPlan, Schedule};
 use crate::bench::parse_count;
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
+use crate::console::SettingInEffect;
 use crate::documents::Documents;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
@@ -97,7 +98,9 @@ impl Flags {
                 config.server.listen = listen;
             }
         };
-        let LoadedConfig { config, warnings, .. } = common.load_with(flags, named_files)?;
+        let loaded = common.load_with(flags, named_files)?;
+        let in_effect = console::settings(&loaded);
+        let LoadedConfig { config, warnings, .. } = loaded;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
         if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
@@ -124,7 +127,14 @@ impl Flags {
         let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo, documents)));
+        let served = runtime.block_on(serve(
+            config,
+            metrics,
+            management,
+            guard,
+            watched_at,
+            (output, demo, documents, in_effect),
+        ));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -172,7 +182,12 @@ async fn serve(
     management: Arc<ManagementService>,
     guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    (output, demo, documents): (QueuedOutput, Option<u64>, Option<&'static Documents>),
+    (output, demo, documents, settings_in_effect): (
+        QueuedOutput,
+        Option<u64>,
+        Option<&'static Documents>,
+        Vec<SettingInEffect>,
+    ),
 ) -> Result<(), Failure> {
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
@@ -222,8 +237,18 @@ async fn serve(
     let tokens = Arc::new(tokens.for_roles_of(permissions));
     settings.tokens = Some(tokens.clone());
     if let Some(documents) = documents {
-        let names = service.settings().names.clone();
-        settings.pages = Some(console::pages(&config, &engine, &trail, tokens.clone(), names, documents)?);
+        let parts = console::ConsoleParts {
+            config: &config,
+            settings: settings_in_effect,
+            engine: &engine,
+            trail: &trail,
+            tokens: tokens.clone(),
+            names: service.settings().names.clone(),
+            faults: service.registry().faults().clone(),
+            management: management.clone(),
+            documents,
+        };
+        settings.pages = Some(console::pages(parts)?);
     }
     service.registry().add_samples().await.map_err(Failure::Failed)?;
     let demo = match demo {

@@ -23,7 +23,10 @@ use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
 use certificate::search::seal::SealKey;
 use screen::{audit, certificates, change, documents, patients, start, terminology};
 use session::{PartPlayed, Session};
-pub use sources::{CheckTrail, ConsoleSources, FillStore, TrailCheck};
+pub use sources::{
+    CheckTrail, ConsoleSources, FaultSwitch, FillStore, NoteFault, ServiceHealth, SettingInEffect, TellHealth,
+    TrailCheck,
+};
 use texts::Texts;
 use visit::Visit;
 
@@ -95,6 +98,12 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["api"] => screen::api::list(visit).await,
         ["api", id] => screen::api::show(visit, id).await,
         ["validate"] => screen::validate::show(visit).await,
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::show(visit, switch).await,
+            None => nowhere(visit),
+        },
+        ["settings"] => screen::settings::show(visit).await,
+        ["health"] => screen::health::show(visit).await,
         ["access"] => screen::access::show(visit).await,
         ["documents"] => documents::list(visit),
         ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
@@ -124,6 +133,10 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["part"] if visit.sources.is_developer => play(visit),
         ["api", "try"] => screen::api::send(visit).await,
         ["validate"] => screen::validate::judge(visit).await,
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::act(visit, switch),
+            None => nowhere(visit),
+        },
         ["access", "why"] => screen::access::explain(visit).await,
         ["fill"] => start::fill(visit).await,
         ["certificates"] => certificates::act(visit).await,

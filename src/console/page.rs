@@ -13,15 +13,16 @@ const NAVIGATION: &[Group] = &[
     ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
     ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
     ("nav.programs", &[("/api", "nav.api"), ("/validate", "nav.validate")]),
-    ("nav.rights", &[("/access", "nav.access")]),
+    ("nav.rights", &[("/access", "nav.access"), ("/faults", "nav.faults")]),
+    ("nav.operate", &[("/health", "nav.health"), ("/settings", "nav.settings")]),
     ("nav.help", &[("/documents", "nav.documents")]),
 ];
 
 /// Pages that are not there in `hcert serve`.
-const FOR_DEVELOPERS: &[&str] = &[];
+const FOR_DEVELOPERS: &[&str] = &["/faults"];
 
 /// A whole page.
-pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup {
+pub(super) fn whole(visit: &Visit<'_>, title: &str, banner: &Markup, content: &Markup) -> Markup {
     let at = visit.request.path.as_str();
     let is_shown = |path: &str| visit.sources.is_developer || !FOR_DEVELOPERS.contains(&path);
     html! {
@@ -42,6 +43,7 @@ pub(super) fn whole(visit: &Visit<'_>, title: &str, content: &Markup) -> Markup 
                     @if visit.sources.is_developer { span.mode { (visit.t("page.developer")) } }
                     div.bar-end { (part(visit)) (languages(visit)) }
                 }
+                (banner)
                 div.columns {
                     nav aria-label=(visit.t("page.nav")) {
                         details.menu open {

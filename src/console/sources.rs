@@ -8,7 +8,9 @@ use crate::access::rights::permissions::Roles;
 use crate::documents::Documents;
 use crate::http::pages::Soon;
 use crate::interaction::openapi;
+use crate::registry::fault::FaultRules;
 use certificate::Names;
+use serde_json::Value;
 
 /// Fills an empty store with made-up people and so many certificates; tells what was done, or why nothing was.
 pub type FillStore = Box<dyn Fn(u64) -> Soon<'static, Result<String, String>> + Send + Sync>;
@@ -24,6 +26,38 @@ pub struct TrailCheck {
 /// Checks the audit trail, and whether a head that was kept is part of it; why it could not be checked. Only those may ask who may read
 /// the trail.
 pub type CheckTrail = Box<dyn Fn(Option<String>) -> Soon<'static, Result<TrailCheck, String>> + Send + Sync>;
+
+/// Writes down what is armed or taken away.
+pub type NoteFault = Box<dyn Fn(String) -> Result<(), String> + Send + Sync>;
+
+/// Faults that the registry is told to have, in `hcert dev`.
+pub struct FaultSwitch {
+    pub rules: Arc<FaultRules>,
+    pub note: NoteFault,
+}
+
+/// How the service is.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceHealth {
+    /// As `/health` tells it.
+    pub parts: Value,
+    /// As `/metrics` tells them, in OpenMetrics.
+    pub metrics: String,
+}
+
+/// Asks how the service is.
+pub type TellHealth = Box<dyn Fn() -> Soon<'static, ServiceHealth> + Send + Sync>;
+
+/// A setting as it is in effect.
+#[derive(Clone, Debug)]
+pub struct SettingInEffect {
+    pub key: String,
+    /// A secret is not shown.
+    pub value: String,
+    /// File and line, variable, flag, or `default`.
+    pub source: String,
+    pub is_default: bool,
+}
 
 /// What the console is given.
 pub struct ConsoleSources {
@@ -41,6 +75,11 @@ pub struct ConsoleSources {
     pub names: Names,
     /// Checks the audit trail.
     pub check_trail: CheckTrail,
+    /// Every setting, in the order of their sections.
+    pub settings: Vec<SettingInEffect>,
+    pub health: TellHealth,
+    /// In `hcert dev` alone.
+    pub faults: Option<FaultSwitch>,
     /// In `hcert dev` alone.
     pub fill: Option<FillStore>,
 }

@@ -136,7 +136,8 @@ impl Visit<'_> {
     }
 
     pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
-        PageAnswer::html(status, super::page::whole(self, title, content).into_string())
+        let banner = super::screen::faults::banner(self);
+        PageAnswer::html(status, super::page::whole(self, title, &banner, content).into_string())
     }
 
     /// The way to another page of the console, after a form.

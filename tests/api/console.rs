@@ -1,13 +1,15 @@
 //! The pages for people: what a reader is shown is what the API shows them, and a form does what its request does.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources, TrailCheck};
+use hcert::console::{Console, ConsoleSources, FaultSwitch, ServiceHealth, SettingInEffect, TrailCheck};
 use hcert::documents::Documents;
+use hcert::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
 use hyper::header::HeaderMap;
+use serde_json::json;
 
 use crate::body::text;
 use crate::foreign;
@@ -22,6 +24,16 @@ static DOCUMENTS: Documents = Documents {
     pictures: &[],
     files: &[],
 };
+
+/// Pages that need the server which shows them.
+#[derive(Debug, Default)]
+struct LatePages(OnceLock<Console>);
+
+impl Pages for LatePages {
+    fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
+        self.0.get().expect("the console is there").answer(request, api)
+    }
+}
 
 /// A browser before a server of `hcert dev`.
 pub(crate) struct Browser {
@@ -45,30 +57,40 @@ impl Shown {
 
 impl Browser {
     pub(crate) async fn open() -> Browser {
-        let server = Server::with_http(
-            START,
-            |_| (),
-            |settings| {
-                let mut config = Config::default();
-                foreign::set(&mut config);
-                let sources = ConsoleSources {
-                    key: [7; 32],
-                    tokens: settings.tokens.clone().expect("keys"),
-                    is_developer: true,
-                    roles: permissions::read(BUILT_IN).expect("a table"),
-                    documents: &DOCUMENTS,
-                    names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
-                    check_trail: Box::new(|head| {
-                        let is_whole = head.is_none();
-                        let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
-                        Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
-                    }),
-                    fill: None,
-                };
-                settings.pages = Some(Arc::new(Console::new(sources)));
-            },
-        );
-        let mut browser = Browser { server: server.await, cookie: String::new() };
+        let pages: Arc<LatePages> = Arc::default();
+        let of_server = pages.clone();
+        let server = Server::with_http(START, |_| (), |settings| settings.pages = Some(of_server)).await;
+        let mut config = Config::default();
+        foreign::set(&mut config);
+        let http = server.http();
+        let settings = http.settings();
+        let sources = ConsoleSources {
+            key: [7; 32],
+            tokens: settings.tokens.clone().expect("keys"),
+            is_developer: true,
+            roles: permissions::read(BUILT_IN).expect("a table"),
+            documents: &DOCUMENTS,
+            names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+            check_trail: Box::new(|head| {
+                let is_whole = head.is_none();
+                let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
+                Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
+            }),
+            settings: vec![SettingInEffect {
+                key: "server.listen".to_owned(),
+                value: "\"127.0.0.1:1\"".to_owned(),
+                source: "flag --listen".to_owned(),
+                is_default: false,
+            }],
+            health: Box::new(|| {
+                let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
+                Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
+            }),
+            faults: Some(FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) }),
+            fill: None,
+        };
+        pages.0.set(Console::new(sources)).expect("it is set once");
+        let mut browser = Browser { server, cookie: String::new() };
         browser.get("/").await;
         browser
     }
@@ -153,6 +175,10 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/access?role=nurse",
         "/api",
         "/validate",
+        "/faults",
+        "/faults?preview=MPI-021",
+        "/settings",
+        "/health",
         "/documents",
         "/documents/README",
     ] {
@@ -276,6 +302,40 @@ async fn every_request_of_the_api_is_described_and_can_be_tried() {
         )
         .await;
     assert!(refused.html.contains("<strong>409</strong>") && refused.html.contains("HCERT-133"), "{}", refused.html);
+}
+
+#[tokio::test]
+async fn a_fault_is_armed_met_and_taken_away() {
+    let mut browser = Browser::open().await;
+    let page = browser.get("/faults").await.html;
+    assert!(page.contains("MPI-029 → XRR200 → 10001") && !page.contains("banner"), "{page}");
+    let preview = browser.get("/faults?preview=10001").await.html;
+    assert!(preview.contains("MPI-029") && preview.contains("OperationOutcome"), "{preview}");
+    let armed = browser.post("/faults", &[("fault", "10001"), ("often", "once")]).await;
+    assert_eq!((armed.status, armed.location()), (303, "/console/faults"), "{}", armed.html);
+    assert!(browser.get("/documents").await.html.contains("Faults armed: 1"));
+    let met = browser.post("/certificates/new", &[("body", &text("driver-draft"))]).await;
+    assert!(met.status >= 400 && met.html.contains("MPI-029"), "{}", met.html);
+    let created = browser.post("/certificates/new", &[("body", &text("driver-draft"))]).await;
+    assert_eq!(created.status, 303, "it struck once: {}", created.html);
+    assert_eq!(browser.post("/faults", &[("disarm", "all")]).await.status, 303);
+    assert!(!browser.get("/").await.html.contains("Faults armed"));
+    let wrong = browser.post("/faults", &[("fault", "MPI-999"), ("often", "always")]).await;
+    assert!(wrong.status == 422 && wrong.html.contains("is no fault"), "{}", wrong.html);
+}
+
+#[tokio::test]
+async fn whoever_keeps_the_service_sees_its_settings_and_how_it_is() {
+    let mut browser = Browser::open().await;
+    assert!(browser.get("/settings?changed=yes").await.html.contains("flag --listen"));
+    assert!(!browser.get("/settings?find=tls").await.html.contains("flag --listen"));
+    assert!(browser.get("/health").await.html.contains("12 GB are free"));
+    browser.post("/part", &[("role", "patient"), ("person", "37605030299")]).await;
+    for path in ["/settings", "/health"] {
+        let page = browser.get(path).await;
+        assert!(page.status == 403 && page.html.contains("HCERT-178") | page.html.contains("HCERT-"), "{}", page.html);
+        assert!(!page.html.contains("12 GB") && !page.html.contains("flag --listen"));
+    }
 }
 
 #[tokio::test]

@@ -100,19 +100,13 @@ fn matrix(visit: &Visit<'_>, role: &str, grants: &[Grant]) -> Markup {
                         MayInState::Some => ("◐", "access.some"),
                         MayInState::All => ("✔", "access.all"),
                     };
-                    td { a.cell href=(visit.href(&format!("/access?role={role}&action={}&state={}#why", action.name(), encoded(state.word())))) {
+                    td { a.cell href=(visit.href(&format!("/access?role={role}&action={}&state={}#why", action.name(), super::encoded(state.word())))) {
                         span aria-hidden="true" { (sign) } span.hidden { (visit.t(words)) ": " (action.name()) ", " (state_name(visit, state)) }
                     } }
                 }
             } } }
         } }
     }
-}
-
-fn encoded(text: &str) -> String {
-    text.bytes()
-        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 /// Why a role may do something, or may not: permission, then rows and consent.

@@ -37,14 +37,19 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
                 }
             }
             h2 { (visit.t("start.doors")) }
-            ul.doors { @for (path, key) in DOORS { li { (door(visit, path, key)) } } }
+            ul.doors { @for (path, key) in DOORS.iter().filter(|(path, _)| *path != "/faults" || visit.sources.faults.is_some()) { li { (door(visit, path, key)) } } }
             p { (visit.t("start.api")) " " code { (visit.request.base_url) } }
         },
     )
 }
 
 /// Where a newcomer can begin: path and key.
-const DOORS: &[(&str, &str)] = &[("/certificates/new", "start.door-create"), ("/certificates", "start.door-search")];
+const DOORS: &[(&str, &str)] = &[
+    ("/certificates/new", "start.door-create"),
+    ("/certificates", "start.door-search"),
+    ("/access", "start.door-access"),
+    ("/faults", "start.door-faults"),
+];
 
 fn door(visit: &Visit<'_>, path: &str, key: &str) -> Markup {
     html! { a href=(visit.href(path)) { (visit.t(key)) } }

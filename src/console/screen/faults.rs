@@ -1,0 +1,182 @@
+//! Faults on demand: what the registry and the systems behind it are to do wrong, in `hcert dev`.
+
+use maud::{Markup, html};
+
+use crate::config::FaultRule;
+use crate::console::snippets;
+use crate::console::sources::FaultSwitch;
+use crate::console::visit::Visit;
+use crate::http::pages::PageAnswer;
+use crate::registry::fault::ArmedFault;
+use fhir::outcome::reflected::{self, ReflectedCode};
+
+/// Faults that are offered by a word: a text, and the fault.
+const PRESETS: [(&str, &str); 4] = [
+    ("faults.down", "refuse"),
+    ("faults.slow", "slow=2s"),
+    ("faults.garbage", "garbage"),
+    ("faults.timeout", "timeout"),
+];
+
+/// How often an armed fault strikes: a name, strikes, and how likely each is.
+const OFTEN: [(&str, Option<u64>, f64); 4] =
+    [("once", Some(1), 1.0), ("ten", Some(10), 1.0), ("third", None, 0.3), ("always", None, 1.0)];
+
+/// Where an id does not matter: any call meets the fault.
+const ANY_PATH: &str = "*";
+
+/// A patient that every new registry of `hcert dev` has: whom the preview asks for.
+const PREVIEWED: &str = "/Patient/200";
+
+pub(in crate::console) async fn show(visit: &Visit<'_>, switch: &FaultSwitch) -> PageAnswer {
+    let title = visit.t("faults.title");
+    let wanted = visit.field("find").to_lowercase();
+    let is_meant = |entry: &&'static ReflectedCode| {
+        let text = [entry.code.as_str(), entry.text(visit.language())].join(" ").to_lowercase();
+        text.contains(&wanted)
+    };
+    let mut systems: Vec<(&str, Vec<&'static ReflectedCode>)> = Vec::new();
+    for entry in reflected::all().iter().filter(is_meant) {
+        match systems.iter_mut().find(|(system, _)| *system == entry.system.name()) {
+            Some((_, entries)) => entries.push(entry),
+            None => systems.push((entry.system.name(), vec![entry])),
+        }
+    }
+    let preview = preview(visit).await;
+    visit.page(
+        title,
+        &html! {
+            h1 { (title) }
+            p { (visit.t("faults.text")) }
+            (armed(visit, switch))
+            h2 { (visit.t("faults.presets")) }
+            div.row { @for (key, fault) in PRESETS { (arm_form(visit, fault, html! { button { (visit.t(key)) } })) } }
+            (preview)
+            h2 { (visit.t("faults.codes")) }
+            form.row method="get" action=(visit.href("/faults")) {
+                label { (visit.t("faults.find")) input name="find" value=(visit.field("find")); }
+                button { (visit.t("faults.search")) }
+            }
+            @for (system, entries) in &systems {
+                details open[!wanted.is_empty()] {
+                    summary { (system) " (" (entries.len()) ")" }
+                    ul { @for entry in entries { (code(visit, entry)) } }
+                }
+            }
+        },
+    )
+}
+
+/// What is armed, with the way to take it away.
+fn armed(visit: &Visit<'_>, switch: &FaultSwitch) -> Markup {
+    let list = switch.rules.list();
+    if list.is_empty() {
+        return html! { p.good { (visit.t("faults.none")) } };
+    }
+    html! {
+        h2 { (visit.t("faults.armed")) }
+        div.wide tabindex="0" role="region" aria-label=(visit.t("faults.armed")) { table {
+            thead { tr { @for key in ["faults.fault", "faults.for", "faults.struck", "faults.left", "faults.off"] { th scope="col" { (visit.t(key)) } } } }
+            tbody { @for one in &list { tr {
+                th scope="row" { code { (one.rule.fault) } }
+                td { (pattern(&one.rule)) }
+                td.number { (one.struck) }
+                td { (left(visit, one)) }
+                td { (visit.form("/faults", &html! { button.small name="disarm" value=(one.number) { (visit.t("faults.take-away")) } })) }
+            } } }
+        } }
+        (visit.form("/faults", &html! { button name="disarm" value="all" { (visit.t("faults.all-off")) } }))
+    }
+}
+
+fn pattern(rule: &FaultRule) -> &str {
+    rule.identifier.as_deref().or(rule.path.as_deref()).unwrap_or_default()
+}
+
+fn left(visit: &Visit<'_>, one: &ArmedFault) -> String {
+    match (one.left, one.rule.probability < 1.0) {
+        (Some(left), _) => left.to_string(),
+        (None, true) => visit.say("faults.likely", &[("percent", &format!("{:.0}", one.rule.probability * 100.0))]),
+        (None, false) => visit.t("faults.always").to_owned(),
+    }
+}
+
+/// A code of another system, with what leads to it.
+fn code(visit: &Visit<'_>, entry: &'static ReflectedCode) -> Markup {
+    let chain: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
+    let find = visit.field("find");
+    html! { li {
+        code { (chain.join(" → ")) } " " (entry.text(visit.language())) " "
+        a href=(visit.href(&format!("/faults?preview={}&find={}", entry.code, super::encoded(find)))) { (visit.t("faults.preview")) }
+    } }
+}
+
+/// What a caller gets of the fault that the reader chose: the API is asked for a patient with it.
+async fn preview(visit: &Visit<'_>) -> Markup {
+    let fault = visit.field("preview");
+    if fault.is_empty() {
+        return html! {};
+    }
+    let mut request = visit.api_request("GET", PREVIEWED, Vec::new()).await;
+    request.headers.push(("x-hcert-fault".to_owned(), fault.to_owned()));
+    let answer = visit.api.ask(request.clone()).await;
+    let text = crate::http::indent(&answer.body).unwrap_or_else(|| answer.body.to_vec());
+    html! { section {
+        h2 { (visit.say("faults.what", &[("fault", fault)])) }
+        (arm_form(visit, fault, html! {
+            div.row {
+                label { (visit.t("faults.often")) select name="often" { @for (name, _, _) in OFTEN { option value=(name) { (visit.t(&format!("faults.often.{name}"))) } } } }
+                label { (visit.t("faults.identifier")) input name="identifier" autocomplete="off"; }
+                label { (visit.t("faults.path")) input name="path" placeholder="/Patient/2*"; }
+                button.main { (visit.t("faults.arm")) }
+            }
+        }))
+        @if answer.status >= 400 { (visit.refusal(&answer)) }
+        pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } }
+        (snippets::copied(visit, &request))
+    } }
+}
+
+fn arm_form(visit: &Visit<'_>, fault: &str, content: Markup) -> Markup {
+    visit.form("/faults", &html! { input type="hidden" name="fault" value=(fault); (content) })
+}
+
+/// Arms a fault, or takes some away. Both are written into the audit trail.
+pub(in crate::console) fn act(visit: &Visit<'_>, switch: &FaultSwitch) -> PageAnswer {
+    let done = match visit.field("disarm") {
+        "" => arm(visit, switch),
+        number => (switch.note)(format!("faults off: {number}")).map(|()| switch.rules.disarm(number.parse().ok())),
+    };
+    match done {
+        Ok(()) => visit.go_to("/faults"),
+        Err(problem) => {
+            let title = visit.t("faults.refused");
+            visit.page_with_status(422, title, &html! { h1 { (title) } p lang="en" { (problem) } })
+        }
+    }
+}
+
+fn arm(visit: &Visit<'_>, switch: &FaultSwitch) -> Result<(), String> {
+    let some = |name: &str| Some(visit.field(name).to_owned()).filter(|text| !text.is_empty());
+    let (_, times, probability) =
+        OFTEN.into_iter().find(|(name, _, _)| *name == visit.field("often")).unwrap_or(OFTEN[3]);
+    let identifier = some("identifier");
+    let path = some("path").or(identifier.is_none().then(|| ANY_PATH.to_owned())).filter(|_| identifier.is_none());
+    let rule = FaultRule { identifier, path, fault: visit.field("fault").to_owned(), probability, seed: 0, times };
+    let number = switch.rules.arm(&rule)?;
+    // Whom an identifier names belongs into no note.
+    let noted = (switch.note)(format!("fault {number} on: {}", rule.fault));
+    noted.inspect_err(|_| switch.rules.disarm(Some(number)))
+}
+
+/// Over every page while something is armed.
+pub(in crate::console) fn banner(visit: &Visit<'_>) -> Markup {
+    let Some(switch) = visit.sources.faults.as_ref().filter(|switch| !switch.rules.is_empty()) else { return html! {} };
+    let list = switch.rules.list();
+    let names: Vec<&str> = list.iter().map(|one| one.rule.fault.as_str()).collect();
+    html! { div.banner role="status" {
+        strong { (visit.say("faults.banner", &[("count", &list.len().to_string())])) } " " (names.join(", ")) " "
+        a href=(visit.href("/faults")) { (visit.t("faults.look")) } " "
+        (visit.form("/faults", &html! { button.small name="disarm" value="all" { (visit.t("faults.all-off")) } }))
+    } }
+}
