@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Collected};
 use hyper::Method;
 use tokio::sync::Semaphore;
 
-use super::catalogue::settings::blocks;
+use super::catalogue::settings::{SettingsBlock, ShownSetting, blocks};
 use super::{Failure, demo, open};
 use crate::access::Tokens;
 use crate::audit::{AuditAction, AuditTrail};
@@ -20,6 +20,8 @@ use crate::documents::Documents;
 use crate::http::pages::Pages;
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
+use base::metrics::Metrics;
+use base::metrics::names::{COMMIT_DURATION, HTTP_REQUEST_DURATION, INDEX_ROUND_DURATION};
 use certificate::Names;
 use engine::Engine;
 
@@ -33,6 +35,7 @@ pub(super) struct ConsoleParts<'a> {
     pub names: Names,
     pub faults: Arc<FaultRules>,
     pub management: Arc<ManagementService>,
+    pub metrics: Arc<Metrics>,
     pub documents: &'static Documents,
 }
 
@@ -41,7 +44,7 @@ pub(super) struct ConsoleParts<'a> {
 /// # Errors
 /// The table of rights cannot be read.
 pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
-    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, documents } = parts;
+    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, metrics, documents } = parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -53,42 +56,53 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> 
         names,
         check_trail: check_trail(engine, trail),
         settings,
-        health: health(management),
+        health: health(management, metrics),
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };
     Ok(Arc::new(Console::new(sources)))
 }
 
-/// Every setting with its value and where that is from.
+/// Every setting with its value, where that is from, and what it does.
 pub(super) fn settings(loaded: &LoadedConfig) -> Vec<SettingInEffect> {
-    let shown = |key: String| {
-        let source = loaded.source(&key);
-        let value = loaded.shown(&key).unwrap_or_default();
-        SettingInEffect { value, source: source.to_string(), is_default: source == SettingSource::Default, key }
+    let shown = |block: &SettingsBlock, setting: &ShownSetting| {
+        let (key, source) = (setting.path(), loaded.source(&setting.path()));
+        SettingInEffect {
+            value: loaded.shown(&key),
+            default: (!setting.is_unset).then_some(setting.value),
+            source: source.to_string(),
+            is_default: source == SettingSource::Default,
+            about: block.words.join(" "),
+            key,
+        }
     };
-    blocks().iter().flat_map(|block| block.settings.iter().map(|setting| shown(setting.path()))).collect()
+    let blocks = blocks();
+    blocks.iter().flat_map(|block| block.settings.iter().map(|setting| shown(block, setting))).collect()
 }
 
-/// What `/health` and `/metrics` say.
-fn health(management: Arc<ManagementService>) -> TellHealth {
+/// What `/health` says, and the times of the metrics.
+fn health(management: Arc<ManagementService>, metrics: Arc<Metrics>) -> TellHealth {
     Box::new(move || {
-        let management = management.clone();
+        let (management, metrics) = (management.clone(), metrics.clone());
         Box::pin(async move {
-            let read = async |path: &str| {
-                let body = management.answer(&Method::GET, path).await.into_body().collect().await;
-                String::from_utf8_lossy(&body.map(Collected::to_bytes).unwrap_or_default()).into_owned()
-            };
-            let parts = serde_json::from_str(&read("/health").await).unwrap_or_default();
-            ServiceHealth { parts, metrics: read("/metrics").await }
+            let body = management.answer(&Method::GET, "/health").await.into_body().collect().await;
+            let parts = serde_json::from_slice(&body.map(Collected::to_bytes).unwrap_or_default()).unwrap_or_default();
+            let durations = [HTTP_REQUEST_DURATION, COMMIT_DURATION, INDEX_ROUND_DURATION];
+            ServiceHealth { parts, durations: durations.map(|histogram| metrics.durations(&histogram)) }
         })
     })
 }
 
-/// Writes down what becomes of faults.
+/// Writes down what becomes of faults, on a thread that may wait for the disk.
 fn note(trail: &Arc<AuditTrail>, command: &'static str) -> NoteFault {
     let trail = trail.clone();
-    Box::new(move |note| bulk::write_down(&trail, AuditAction::ServiceFault, command, Some(note), None))
+    Box::new(move |note| {
+        let trail = trail.clone();
+        Box::pin(async move {
+            let write = move || bulk::write_down(&trail, AuditAction::ServiceFault, command, Some(note), None);
+            tokio::task::spawn_blocking(write).await.map_err(|error| error.to_string())?
+        })
+    })
 }
 
 /// Fills an empty store, as `hcert dev --demo` does.

@@ -134,7 +134,7 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["api", "try"] => screen::api::send(visit).await,
         ["validate"] => screen::validate::judge(visit).await,
         ["faults"] => match &visit.sources.faults {
-            Some(switch) => screen::faults::act(visit, switch),
+            Some(switch) => screen::faults::act(visit, switch).await,
             None => nowhere(visit),
         },
         ["access", "why"] => screen::access::explain(visit).await,
