@@ -17,7 +17,8 @@ use crate::console::{
     TrailCheck,
 };
 use crate::documents::Documents;
-use crate::http::pages::Pages;
+use crate::http::exchanges::Exchanges;
+use crate::http::pages::PageMaker;
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
 use base::metrics::Metrics;
@@ -36,6 +37,7 @@ pub(super) struct ConsoleParts<'a> {
     pub faults: Arc<FaultRules>,
     pub management: Arc<ManagementService>,
     pub metrics: Arc<Metrics>,
+    pub exchanges: Arc<Exchanges>,
     pub documents: &'static Documents,
 }
 
@@ -43,8 +45,8 @@ pub(super) struct ConsoleParts<'a> {
 ///
 /// # Errors
 /// The table of rights cannot be read.
-pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> {
-    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, metrics, documents } = parts;
+pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failure> {
+    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, metrics, .. } = parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -52,11 +54,12 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn Pages>, Failure> 
         tokens,
         is_developer,
         roles: table.roles().map_err(Failure::Usage)?,
-        documents,
+        documents: parts.documents,
         names,
         check_trail: check_trail(engine, trail),
         settings,
         health: health(management, metrics),
+        exchanges: parts.exchanges,
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };

@@ -20,6 +20,7 @@ use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
 use crate::console::SettingInEffect;
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
 use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
@@ -241,6 +242,7 @@ async fn serve(
     let tokens = Arc::new(tokens.for_roles_of(permissions));
     settings.tokens = Some(tokens.clone());
     if let Some(documents) = documents {
+        let exchanges = Arc::new(Exchanges::new(config.access.mode == AccessMode::Developer));
         let parts = console::ConsoleParts {
             config: &config,
             settings: settings_in_effect,
@@ -251,8 +253,10 @@ async fn serve(
             faults: service.registry().faults().clone(),
             management: management.clone(),
             metrics: settings.metrics.clone(),
+            exchanges: exchanges.clone(),
             documents,
         };
+        settings.exchanges = Some(exchanges);
         settings.pages = Some(console::pages(parts)?);
     }
     service.registry().add_samples().await.map_err(Failure::Failed)?;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use maud::html;
 use tokio::sync::OnceCell;
 
-use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use crate::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use certificate::search::seal::SealKey;
 use screen::{audit, certificates, change, documents, patients, start, terminology};
 use session::{PartPlayed, Session};
@@ -58,12 +58,13 @@ impl Console {
     }
 }
 
-impl Pages for Console {
+impl PageMaker for Console {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         Box::pin(async move {
             if let Some(file) = request.path.strip_prefix("/assets/").and_then(asset::answer) {
                 return file;
             }
+            self.sources.exchanges.watch();
             let is_new = !request.cookies.contains("hcert-console=");
             let session = Session::read(&request.cookies, request.is_secure, &self.key);
             let texts = self.texts_for(session.language.as_deref(), &request.languages);
@@ -98,6 +99,9 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["api"] => screen::api::list(visit).await,
         ["api", id] => screen::api::show(visit, id).await,
         ["validate"] => screen::validate::show(visit).await,
+        ["traffic"] => screen::traffic::show(visit),
+        ["traffic", "rows"] => screen::traffic::newest(visit),
+        ["traffic", number] => screen::traffic::show_one(visit, number).unwrap_or_else(|| nowhere(visit)),
         ["faults"] => match &visit.sources.faults {
             Some(switch) => screen::faults::show(visit, switch).await,
             None => nowhere(visit),
@@ -133,6 +137,7 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["part"] if visit.sources.is_developer => play(visit),
         ["api", "try"] => screen::api::send(visit).await,
         ["validate"] => screen::validate::judge(visit).await,
+        ["traffic", number] => screen::traffic::replay(visit, number).await.unwrap_or_else(|| nowhere(visit)),
         ["faults"] => match &visit.sources.faults {
             Some(switch) => screen::faults::act(visit, switch).await,
             None => nowhere(visit),

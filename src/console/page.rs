@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::asset;
 use super::visit::Visit;
+use crate::http::pages::PageAnswer;
 
 /// Groups of the navigation: a text, and pages by path and text.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
@@ -12,7 +13,7 @@ type Group = (&'static str, &'static [(&'static str, &'static str)]);
 const NAVIGATION: &[Group] = &[
     ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new")]),
     ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
-    ("nav.programs", &[("/api", "nav.api"), ("/validate", "nav.validate")]),
+    ("nav.programs", &[("/traffic", "nav.traffic"), ("/api", "nav.api"), ("/validate", "nav.validate")]),
     ("nav.rights", &[("/access", "nav.access"), ("/faults", "nav.faults")]),
     ("nav.operate", &[("/health", "nav.health"), ("/settings", "nav.settings")]),
     ("nav.help", &[("/documents", "nav.documents")]),
@@ -21,8 +22,20 @@ const NAVIGATION: &[Group] = &[
 /// Pages that are not there in `hcert serve`.
 const FOR_DEVELOPERS: &[&str] = &["/faults"];
 
+impl Visit<'_> {
+    /// A whole page.
+    pub(super) fn page(&self, title: &str, content: &Markup) -> PageAnswer {
+        self.page_with_status(200, title, content)
+    }
+
+    pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
+        let banner = banner(self);
+        PageAnswer::html(status, whole(self, title, &banner, content).into_string())
+    }
+}
+
 /// A whole page.
-pub(super) fn whole(visit: &Visit<'_>, title: &str, banner: &Markup, content: &Markup) -> Markup {
+fn whole(visit: &Visit<'_>, title: &str, banner: &Markup, content: &Markup) -> Markup {
     let at = visit.request.path.as_str();
     let is_shown = |path: &str| visit.sources.is_developer || !FOR_DEVELOPERS.contains(&path);
     html! {
@@ -94,4 +107,17 @@ fn languages(visit: &Visit<'_>) -> Markup {
         }
     };
     html! { div.languages role="group" aria-label=(visit.t("page.language")) { (visit.form("/language", &buttons)) } }
+}
+
+/// Over every page while something is armed that may still strike.
+fn banner(visit: &Visit<'_>) -> Markup {
+    let Some(switch) = visit.sources.faults.as_ref().filter(|switch| !switch.rules.is_empty()) else { return html! {} };
+    let mut list = switch.rules.list();
+    list.retain(|one| one.is_live());
+    let names: Vec<&str> = list.iter().map(|one| one.rule.fault.as_str()).collect();
+    html! { @if !list.is_empty() { div.banner role="status" {
+        strong { (visit.say("faults.banner", &[("count", &list.len().to_string())])) } " " (names.join(", ")) " "
+        a href=(visit.href("/faults")) { (visit.t("faults.look")) } " "
+        (visit.form("/faults", &html! { button.small name="disarm" value="all" { (visit.t("faults.all-off")) } }))
+    } } }
 }

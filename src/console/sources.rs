@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::access::Tokens;
 use crate::access::rights::permissions::Roles;
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::pages::Soon;
 use crate::interaction::openapi;
 use crate::registry::fault::FaultRules;
@@ -83,6 +84,8 @@ pub struct ConsoleSources {
     /// Every setting, in the order of their sections.
     pub settings: Vec<SettingInEffect>,
     pub health: TellHealth,
+    /// What was asked and answered lately.
+    pub exchanges: Arc<Exchanges>,
     /// In `hcert dev` alone.
     pub faults: Option<FaultSwitch>,
     /// In `hcert dev` alone.

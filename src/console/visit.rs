@@ -130,16 +130,6 @@ impl Visit<'_> {
         Some(issued.token)
     }
 
-    /// A whole page.
-    pub(super) fn page(&self, title: &str, content: &Markup) -> PageAnswer {
-        self.page_with_status(200, title, content)
-    }
-
-    pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
-        let banner = super::screen::faults::banner(self);
-        PageAnswer::html(status, super::page::whole(self, title, &banner, content).into_string())
-    }
-
     /// The way to another page of the console, after a form.
     pub(super) fn go_to(&self, path: &str) -> PageAnswer {
         PageAnswer::go_on(self.href(path))

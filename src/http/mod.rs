@@ -13,6 +13,8 @@ mod clients;
 pub mod condition;
 mod connection;
 mod connection_slots;
+mod exchange_record;
+pub mod exchanges;
 mod forwarded_headers;
 mod frames;
 pub mod guard;
@@ -431,6 +433,9 @@ impl<R: Interactions> HttpServer<R> {
         }
         let (method, status, took) = (method_name(&parts.method), status.as_u16(), head.at.elapsed());
         let label = route::label(&head.route);
+        if let Some(watched) = known.watched.take() {
+            self.exchanged(head, known, *watched, took, &mut response);
+        }
         let counted = metrics::ResponseLabels { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));

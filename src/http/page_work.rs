@@ -1,4 +1,4 @@
-//! How a request for a page is answered: it is read, made by [`Pages`](super::pages::Pages), written, and logged.
+//! How a request for a page is answered: it is read, made by [`PageMaker`](super::pages::PageMaker), written, and logged.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -16,7 +16,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant as Deadline;
 
 use super::answer_form::AnswerForm;
-use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Pages, Soon, is_of_own_page};
+use super::exchange_record::AskedByPage;
+use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageMaker, PageRequest, Soon, is_of_own_page};
 use super::query::{self, Pair};
 use super::{
     HttpServer, Interactions, body, guard, guarded, header, message, method_name, proxy, respond, security, sender,
@@ -53,7 +54,7 @@ impl<R: Interactions> Api for OwnApi<R> {
     }
 }
 
-/// A request as it would come from outside; nothing where no client could send it.
+/// A request as it would come from outside, but for its mark; nothing where no client could send it.
 fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> Option<Request<Full<Bytes>>> {
     let settings = server.settings();
     let root = settings.root();
@@ -67,14 +68,14 @@ fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> 
     if !request.body.is_empty() || matches!(request.method.as_str(), "POST" | "PUT") {
         built = built.header(CONTENT_LENGTH, request.body.len());
     }
-    built.body(Full::from(request.body)).ok()
+    built.extension(AskedByPage).body(Full::from(request.body)).ok()
 }
 
 impl<R: Interactions> HttpServer<R> {
     /// Answers a person.
     pub(super) async fn page<B>(
         self: Arc<Self>,
-        pages: Arc<dyn Pages>,
+        pages: Arc<dyn PageMaker>,
         parts: Parts,
         body: B,
         peer: Option<IpAddr>,
@@ -115,7 +116,7 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn page_answer<B>(
         self: &Arc<Self>,
-        pages: Arc<dyn Pages>,
+        pages: Arc<dyn PageMaker>,
         parts: &Parts,
         body: B,
         peer: Option<IpAddr>,

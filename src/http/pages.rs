@@ -21,7 +21,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Makes pages.
-pub trait Pages: Debug + Send + Sync + 'static {
+pub trait PageMaker: Debug + Send + Sync + 'static {
     /// Answers one request of a browser. `api` asks the API in its name.
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer>;
 }

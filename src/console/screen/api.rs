@@ -101,7 +101,7 @@ fn parameters(visit: &Visit<'_>, described: &Value, parameters: &Value) -> Marku
     }
 }
 
-fn try_form(visit: &Visit<'_>, method: &str, path: &str, headers: &str, body: &str) -> Markup {
+pub(super) fn try_form(visit: &Visit<'_>, method: &str, path: &str, headers: &str, body: &str) -> Markup {
     visit.form("/api/try", &html! {
         div.row {
             label { (visit.t("access.method")) select name="method" { @for known in METHODS { option selected[known == method] { (known) } } } }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::config::FaultRule;
 use crate::console::snippets;
@@ -26,11 +27,10 @@ const OFTEN: [&str; 4] = ["once", "calls", "percent", "always"];
 /// Where an id does not matter: any call meets the fault.
 const ANY_PATH: &str = "*";
 
-/// Whom the preview asks for, in the place of any patient: who reads a patient, and who works with certificates. Both need the registry.
-const PREVIEWED: [(&str, &str); 2] = [
-    ("faults.of-patient", "/Patient/200"),
-    ("faults.of-certificate", "/Composition?subject:Patient.identifier=39406240015&_count=0"),
-];
+/// What the preview asks: who reads a patient, and who writes a certificate. `$validate` tells the problems that a write meets, and
+/// stores nothing.
+const PREVIEWED: [(&str, &str, &str); 2] =
+    [("faults.of-patient", "GET", "/Patient/200"), ("faults.of-certificate", "POST", "/Composition/$validate")];
 
 pub(in crate::console) async fn show(visit: &Visit<'_>, switch: &FaultSwitch) -> PageAnswer {
     let title = visit.t("faults.title");
@@ -127,20 +127,22 @@ async fn preview(visit: &Visit<'_>) -> Markup {
         return html! {};
     }
     let mut shown = Vec::new();
-    for (key, path) in PREVIEWED {
-        let mut request = visit.api_request("GET", path, Vec::new()).await;
+    for (key, method, path) in PREVIEWED {
+        let body = visit.sources.example("driver-draft").filter(|_| method == "POST").unwrap_or_default();
+        let mut request = visit.api_request(method, path, body.into_bytes()).await;
         request.headers.retain(|(name, _)| name != "authorization");
         request.headers.push(("x-hcert-fault".to_owned(), fault.to_owned()));
         let start = Instant::now();
         let answer = visit.api.ask(request.clone()).await;
         let took = start.elapsed().as_millis().to_string();
         let text = crate::http::indent(&answer.body).unwrap_or_else(|| answer.body.to_vec());
+        let read: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let values = [("status", answer.status.to_string()), ("ms", took)];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
         shown.push(html! {
             h3 { (visit.t(key)) }
             p { (visit.say("faults.answer", &values)) }
-            @if answer.status >= 400 { (visit.refusal(&answer)) }
+            ul { @for issue in read["issue"].as_array().into_iter().flatten() { (visit.issue(issue)) } }
             details { summary { "JSON" } pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } } }
             (snippets::copied(visit, &request))
         });
@@ -207,17 +209,4 @@ async fn arm(visit: &Visit<'_>, switch: &FaultSwitch) -> Result<(), String> {
     // Whom an identifier names belongs into no note.
     let noted = (switch.note)(format!("fault {number} on: {}", rule.fault)).await;
     noted.inspect_err(|_| switch.rules.disarm(Some(number)))
-}
-
-/// Over every page while something is armed that may still strike.
-pub(in crate::console) fn banner(visit: &Visit<'_>) -> Markup {
-    let Some(switch) = visit.sources.faults.as_ref().filter(|switch| !switch.rules.is_empty()) else { return html! {} };
-    let mut list = switch.rules.list();
-    list.retain(ArmedFault::is_live);
-    let names: Vec<&str> = list.iter().map(|one| one.rule.fault.as_str()).collect();
-    html! { @if !list.is_empty() { div.banner role="status" {
-        strong { (visit.say("faults.banner", &[("count", &list.len().to_string())])) } " " (names.join(", ")) " "
-        a href=(visit.href("/faults")) { (visit.t("faults.look")) } " "
-        (visit.form("/faults", &html! { button.small name="disarm" value="all" { (visit.t("faults.all-off")) } }))
-    } } }
 }

@@ -1,12 +1,18 @@
 //! How the service is: what waits, how fast it answers, and every part of `/health` in words.
 
-use base::metrics::DurationSummary;
+use std::cmp::Reverse;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::traffic;
 use crate::console::sources::ServiceHealth;
 use crate::console::visit::Visit;
 use crate::http::pages::PageAnswer;
+use base::metrics::DurationSummary;
+
+/// Requests that are shown as the slowest.
+const SLOWEST_SHOWN: usize = 20;
 
 /// What waits: a text, and the part of `/health` with the fact that tells it.
 const WAITING: [(&str, &str, &str); 4] = [
@@ -22,7 +28,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
         return refused;
     }
     let ServiceHealth { parts: health, durations: [mut answers, commits, rounds] } = (visit.sources.health)().await;
-    answers.sort_by_key(|route| std::cmp::Reverse(route.count));
+    answers.sort_by_key(|route| Reverse(route.count));
     let own = [("health.commits", commits), ("health.rounds", rounds)];
     let own = own
         .into_iter()
@@ -38,6 +44,9 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
         h2 { (visit.t("health.speed")) }
         (times(visit, "health.route", answers))
         (times(visit, "health.work", own.collect()))
+        h2 { (visit.t("health.slowest")) }
+        p { (visit.t("health.slowest-text")) }
+        (traffic::slowest(visit, SLOWEST_SHOWN))
         h2 { (visit.t("health.parts")) }
         @for (name, part) in parts { (one(visit, name, part)) }
     })

@@ -16,6 +16,7 @@ mod plan;
 pub(super) mod settings;
 pub(super) mod start;
 pub(super) mod terminology;
+pub(super) mod traffic;
 pub(super) mod validate;
 
 use super::visit::Visit;

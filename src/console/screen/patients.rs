@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::certificates;
+use super::{builder, certificates};
 use crate::console::reading::estonian_code;
 use crate::console::search_form::{SearchForm, paging};
 use crate::console::session::{PartPlayed, Session};
@@ -119,7 +119,8 @@ fn name(patient: &Value) -> String {
 /// One patient.
 pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAnswer {
     let title = visit.say("patients.one", &[("id", id)]);
-    let patient = match visit.resource(&visit.get(&format!("/Patient/{id}")).await, &title) {
+    let answer = visit.get(&format!("/Patient/{id}?_pretty=true")).await;
+    let patient = match visit.resource(&answer, &title) {
         Ok(patient) => patient,
         Err(refused) => return refused,
     };
@@ -150,7 +151,7 @@ pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAns
                 (visit.form(&format!("{PATH}/{id}/see"), &html! { button { (visit.t("patients.see")) } }))
             }
             h2 { "JSON" }
-            pre tabindex="0" { code { (serde_json::to_string_pretty(&patient).unwrap_or_default()) } }
+            pre tabindex="0" { code { (String::from_utf8_lossy(&answer.body)) } }
         },
     )
 }
@@ -164,7 +165,7 @@ pub(in crate::console) async fn see(visit: &Visit<'_>, id: &str) -> PageAnswer {
     };
     let Some(person) = estonian_code(visit, &patient) else { return visit.go_to(&format!("{PATH}/{id}")) };
     let part = PartPlayed { role: "patient".to_owned(), person, ..PartPlayed::default() };
-    visit.go_with(&Session { part: Some(part), ..visit.session.clone() }, certificates::PATH)
+    visit.go_with(&Session { part: Some(part), ..visit.session.clone() }, builder::PATH)
 }
 
 /// A record that a link leads to.

@@ -7,6 +7,9 @@ use crate::console::visit::Visit;
 use crate::http::pages::PageAnswer;
 use certificate::{State, Status};
 
+/// Requests that are shown.
+const LATEST_SHOWN: usize = 10;
+
 /// Certificates of the demo data that the button asks for.
 const DEMO_COUNT: u64 = 1_000;
 
@@ -38,7 +41,9 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             }
             h2 { (visit.t("start.doors")) }
             ul.doors { @for (path, key) in DOORS.iter().filter(|(path, _)| *path != "/faults" || visit.sources.faults.is_some()) { li { (door(visit, path, key)) } } }
-            p { (visit.t("start.api")) " " code { (visit.request.base_url) } }
+            h2 { (visit.t("start.latest")) }
+        (super::traffic::table(visit, LATEST_SHOWN, None))
+        p { (visit.t("start.runs")) " hcert " (env!("CARGO_PKG_VERSION")) ". " (visit.t("start.api")) " " code { (visit.request.base_url) } }
         },
     )
 }
