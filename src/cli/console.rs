@@ -1,4 +1,4 @@
-//! The console of `hcert dev`, with what it is given to work with.
+//! The console, with what it is given to work with.
 
 use std::sync::Arc;
 
@@ -9,16 +9,17 @@ use tokio::sync::Semaphore;
 use super::catalogue::settings::{SettingsBlock, ShownSetting, blocks};
 use super::{Failure, demo, open};
 use crate::access::Tokens;
+use crate::access::token::{self, SignInClient};
 use crate::audit::{AuditAction, AuditTrail};
 use crate::bulk;
-use crate::config::{AccessMode, Config, LoadedConfig, SettingSource};
+use crate::config::{AccessMode, Config, ConsoleSettings, LoadedConfig, SettingSource};
 use crate::console::{
-    CheckTrail, Console, ConsoleSources, FaultSwitch, FillStore, NoteFault, ServiceHealth, SettingInEffect, TellHealth,
-    TrailCheck,
+    CheckTrail, Console, ConsoleSources, FaultSwitch, FillStore, NoteFault, OwnWords, RETURN_PATH, ServiceHealth,
+    SettingInEffect, SignIn, TellHealth, Texts, TrailCheck,
 };
 use crate::documents::Documents;
 use crate::http::exchanges::Exchanges;
-use crate::http::pages::PageMaker;
+use crate::http::pages::{PAGES_PATH, PageMaker};
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
 use base::metrics::Metrics;
@@ -39,6 +40,7 @@ pub(super) struct ConsoleParts<'a> {
     pub metrics: Arc<Metrics>,
     pub exchanges: Arc<Exchanges>,
     pub documents: &'static Documents,
+    pub sign_in: Option<SignIn>,
 }
 
 /// Who makes the pages.
@@ -46,7 +48,20 @@ pub(super) struct ConsoleParts<'a> {
 /// # Errors
 /// The table of rights cannot be read.
 pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failure> {
-    let ConsoleParts { config, settings, engine, trail, tokens, names, faults, management, metrics, .. } = parts;
+    let ConsoleParts {
+        config,
+        settings,
+        engine,
+        trail,
+        tokens,
+        names,
+        faults,
+        management,
+        exchanges,
+        metrics,
+        documents,
+        sign_in,
+    } = parts;
     let is_developer = config.access.mode == AccessMode::Developer;
     let table = open::permissions_table(config.access.permissions.as_deref()).map_err(Failure::Usage)?;
     let sources = ConsoleSources {
@@ -54,16 +69,55 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failu
         tokens,
         is_developer,
         roles: table.roles().map_err(Failure::Usage)?,
-        documents: parts.documents,
+        documents,
         names,
+        words: words(config).map_err(|problems| Failure::Usage(problems.join("\n")))?,
+        sign_in,
         check_trail: check_trail(engine, trail),
         settings,
         health: health(management, metrics),
-        exchanges: parts.exchanges,
+        exchanges,
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
     };
     Ok(Arc::new(Console::new(sources)))
+}
+
+/// How people sign in to the console that browsers find at `base_url`.
+///
+/// # Errors
+/// A setting is missing, or one of its files cannot be used.
+pub(super) fn sign_in(config: &Config, base_url: &str) -> Result<SignIn, String> {
+    let client = SignInClient::open(config, base_url, &format!("{PAGES_PATH}{RETURN_PATH}"))?;
+    Ok(SignIn { client, warning_s: i64::try_from(config.console.expiry_warning_s).unwrap_or(i64::MAX) })
+}
+
+/// What is wrong with the files that `[console]` names.
+pub(super) fn check(config: &Config) -> Vec<String> {
+    let texts = words(config).err().unwrap_or_default();
+    let secret = token::check_secret(&config.console).err();
+    let signs_in = config.console.listen.is_some() && secret.is_none();
+    let client = signs_in.then(|| sign_in(config, "").err()).flatten();
+    texts.into_iter().chain(secret).chain(client).collect()
+}
+
+/// What the settings say to readers.
+///
+/// # Errors
+/// All that is wrong with all files.
+fn words(config: &Config) -> Result<OwnWords, Vec<String>> {
+    let (mut texts, mut problems) = (Vec::new(), Vec::new());
+    for file in &config.console.texts {
+        match Texts::open(ConsoleSettings::language(file).unwrap_or_default(), file) {
+            Ok(read) => texts.push(read),
+            Err(found) => {
+                let named = |problem: String| format!("console.texts: {}: {problem}", file.display());
+                problems.extend(found.into_iter().map(named));
+            }
+        }
+    }
+    let announcement = config.console.announcement.clone();
+    if problems.is_empty() { Ok(OwnWords { announcement, texts }) } else { Err(problems) }
 }
 
 /// Every setting with its value, where that is from, and what it does.

@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::access::{self, is_loopback};
+use super::console_rules;
 use super::within::is_within_by_name;
 use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
 use crate::config::limits::{
@@ -72,6 +73,7 @@ const RANGES: &[Range] = &[
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
+    range("console.expiry_warning_s",          0,   3_600, "seconds"),
     range("management.drain_notice_s",         0,     300, "seconds"),
     range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
     range("log.sample",                        1, 1_000_000, "answers"),
@@ -86,6 +88,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     cut_slashes(&mut config.server.base_path);
     config.server.base_url.as_mut().map(cut_slashes);
     config.registry.remote.address.as_mut().map(cut_slashes);
+    config.console.base_url.as_mut().map(cut_slashes);
 
     let mut problems = Vec::new();
     let table = match Table::try_from(&*config) {
@@ -129,6 +132,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
         ("registry.remote.address", &remote.address),
         ("access.token.authorization_endpoint", &token.authorization_endpoint),
         ("access.token.token_endpoint", &token.token_endpoint),
+        ("access.token.end_session_endpoint", &token.end_session_endpoint),
     ] {
         if let Some(text) = text.as_deref().filter(|text| !text.starts_with("http")) {
             problems.push(refusal(key, text, "an address that begins with http:// or https://"));
@@ -216,6 +220,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
         config.server.plain_behind_proxy,
     ));
     problems.extend(access::problems(&config.access));
+    problems.extend(console_rules::problems(config));
     problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     problems
@@ -276,8 +281,10 @@ fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)>
         config.registry.remote.address.iter().map(|text| ("registry.remote.address".to_owned(), text.as_str()));
     let token = &config.access.token;
     let endpoints = [
+        ("console.base_url", &config.console.base_url),
         ("access.token.authorization_endpoint", &token.authorization_endpoint),
         ("access.token.token_endpoint", &token.token_endpoint),
+        ("access.token.end_session_endpoint", &token.end_session_endpoint),
     ];
     let endpoints = endpoints.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
     let external = [("registry.external_reference_system".to_owned(), external.as_str())];

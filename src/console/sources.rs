@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::texts::Texts;
 use crate::access::Tokens;
 use crate::access::rights::permissions::Roles;
+use crate::access::token::SignInClient;
 use crate::documents::Documents;
 use crate::http::exchanges::Exchanges;
 use crate::http::pages::Soon;
@@ -79,6 +81,10 @@ pub struct ConsoleSources {
     pub documents: &'static Documents,
     /// The names in use.
     pub names: Names,
+    /// What the settings say to readers.
+    pub words: OwnWords,
+    /// How people sign in, in `hcert serve`.
+    pub sign_in: Option<SignIn>,
     /// Checks the audit trail.
     pub check_trail: CheckTrail,
     /// Every setting, in the order of their sections.
@@ -90,6 +96,23 @@ pub struct ConsoleSources {
     pub faults: Option<FaultSwitch>,
     /// In `hcert dev` alone.
     pub fill: Option<FillStore>,
+}
+
+/// What the settings say to readers.
+#[derive(Debug, Default)]
+pub struct OwnWords {
+    /// Stands on every page.
+    pub announcement: Option<String>,
+    /// Texts of further languages.
+    pub texts: Vec<Texts>,
+}
+
+/// How people sign in.
+#[derive(Debug)]
+pub struct SignIn {
+    pub client: SignInClient,
+    /// Seconds before the end of a sign-in that pages warn of it.
+    pub warning_s: i64,
 }
 
 impl ConsoleSources {

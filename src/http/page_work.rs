@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes};
 use hyper::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
-    HOST, HeaderName, HeaderValue, LOCATION, SET_COOKIE, VARY,
+    HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, SET_COOKIE, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
@@ -17,8 +17,11 @@ use tokio::time::Instant as Deadline;
 
 use super::answer_form::AnswerForm;
 use super::exchange_record::AskedByPage;
-use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageMaker, PageRequest, Soon, is_of_own_page};
+use super::pages::{
+    Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Soon, is_from_elsewhere, is_of_own_page,
+};
 use super::query::{self, Pair};
+use super::request_head::{AddressOffer, RequestOrigin};
 use super::{
     HttpServer, Interactions, body, guard, guarded, header, message, method_name, proxy, respond, security, sender,
 };
@@ -45,7 +48,9 @@ impl<R: Interactions> Api for OwnApi<R> {
             let Some(request) = own_request(&server, request) else {
                 return ApiAnswer { status: StatusCode::BAD_REQUEST.as_u16(), ..ApiAnswer::default() };
             };
-            let (parts, body) = server.answer(request, self.peer).await.into_parts();
+            // Never a page: a page that asks for a page would ask without end.
+            let origin = RequestOrigin { peer: self.peer, connection: None, offer: AddressOffer::Api };
+            let (parts, body) = server.answer_well_formed(request, origin, Ok(())).await.into_parts();
             let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
             let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
             let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
@@ -72,13 +77,13 @@ fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> 
 }
 
 impl<R: Interactions> HttpServer<R> {
-    /// Answers a person.
+    /// Answers a person. `formed` tells what is wrong with the request as HTTP.
     pub(super) async fn page<B>(
         self: Arc<Self>,
-        pages: Arc<dyn PageMaker>,
         parts: Parts,
         body: B,
         peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
     ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -87,7 +92,7 @@ impl<R: Interactions> HttpServer<R> {
         let wanted = AnswerForm::new(&parts.method, &parts.headers);
         let is_secure = security::is_secure(&self.settings, &parts, peer);
         let made = {
-            let making = pin!(self.page_answer(pages, &parts, body, peer, is_secure));
+            let making = pin!(self.page_answer(&parts, body, peer, is_secure, formed));
             guarded(making).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
         };
         let mut response = match made {
@@ -116,21 +121,24 @@ impl<R: Interactions> HttpServer<R> {
 
     async fn page_answer<B>(
         self: &Arc<Self>,
-        pages: Arc<dyn PageMaker>,
         parts: &Parts,
         body: B,
         peer: Option<IpAddr>,
         is_secure: bool,
+        formed: Result<(), Issue>,
     ) -> Result<PageAnswer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        formed?;
         guard::check(&self.settings, parts)?;
         let settings = &self.settings;
+        let pages = settings.pages.as_ref().ok_or(Hcert::PathUnknown)?;
         let path = parts.uri.path();
         if path == "/" || path == PAGES_PATH {
             return Ok(PageAnswer::go_on(format!("{}{PAGES_PATH}/", settings.secret)));
         }
+        let below = path.strip_prefix(PAGES_PATH).filter(|below| below.starts_with('/'));
         let is_form = parts.method == Method::POST;
         if !is_form && !matches!(parts.method, Method::GET | Method::HEAD) {
             let issue = Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string());
@@ -140,16 +148,20 @@ impl<R: Interactions> HttpServer<R> {
         let text = |name: &HeaderName| header::joined(&parts.headers, name).unwrap_or_default();
         let request = PageRequest {
             is_form,
-            path: query::decode(&path[PAGES_PATH.len()..], false).ok_or(Hcert::PathUnknown)?,
+            path: below.and_then(|below| query::decode(below, false)).ok_or(Hcert::PathUnknown)?,
             query: query::pairs(parts.uri.query().unwrap_or_default())?,
             form,
-            cookies: text(&COOKIE),
+            // HTTP/2 may have a field for each cookie. RFC 9113, 8.2.3.
+            cookies: texts(&parts.headers, &COOKIE).join("; "),
             languages: text(&ACCEPT_LANGUAGE),
             root: settings.secret.clone(),
             base_path: settings.base_path.clone(),
             base_url: settings.base_url.clone(),
             is_secure,
+            is_from_elsewhere: is_from_elsewhere(parts),
         };
+        // Trail and bounds shall have the person's address, and not that of a proxy in front of the pages.
+        let peer = proxy::sender(settings, parts, peer).or(peer);
         let api = Arc::new(OwnApi { server: Arc::clone(self), peer });
         Ok(pages.answer(request, api).await)
     }
@@ -175,6 +187,10 @@ impl<R: Interactions> HttpServer<R> {
     }
 }
 
+fn texts<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
+    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect()
+}
+
 fn written(page: PageAnswer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -182,8 +198,9 @@ fn written(page: PageAnswer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let lasting = "private, max-age=31536000, immutable";
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(if page.is_lasting { lasting } else { "no-store" }));
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept-Language, Cookie"));
-    for (name, value) in [(LOCATION, page.location), (SET_COOKIE, page.cookie)] {
-        headers.extend(value.map(|value| (name, header::value(value))));
+    headers.extend(page.location.map(|location| (LOCATION, header::value(location))));
+    for cookie in page.cookies {
+        headers.append(SET_COOKIE, header::value(cookie));
     }
     if page.body.is_empty() {
         return response;

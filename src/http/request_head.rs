@@ -28,6 +28,18 @@ pub struct RequestOrigin {
     pub peer: Option<IpAddr>,
     /// Its connection, where it came by one.
     pub connection: Option<Arc<Connection>>,
+    pub offer: AddressOffer,
+}
+
+/// What there is at the address that a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOffer {
+    /// The API, and nothing for a person before a browser: `hcert serve`.
+    Api,
+    /// Pages and nothing else: `console.listen`.
+    Pages,
+    /// `hcert dev`
+    Both,
 }
 
 /// The head of a request and its meaning.

@@ -6,8 +6,11 @@ use base::metrics::DurationSummary;
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources, FaultSwitch, ServiceHealth, SettingInEffect, TrailCheck};
+use hcert::console::{
+    Console, ConsoleSources, FaultSwitch, NoteFault, OwnWords, ServiceHealth, SettingInEffect, TrailCheck,
+};
 use hcert::documents::Documents;
+use hcert::http::HttpSettings;
 use hcert::http::exchanges::Exchanges;
 use hcert::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use hyper::header::HeaderMap;
@@ -34,6 +37,46 @@ struct LatePages(OnceLock<Console>);
 impl PageMaker for LatePages {
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         self.0.get().expect("the console is there").answer(request, api)
+    }
+}
+
+/// What a console of `hcert dev` is given, without faults.
+pub(crate) fn sources(settings: &HttpSettings) -> ConsoleSources {
+    let mut config = Config::default();
+    foreign::set(&mut config);
+    ConsoleSources {
+        key: [7; 32],
+        tokens: settings.tokens.clone().expect("keys"),
+        is_developer: true,
+        roles: permissions::read(BUILT_IN).expect("a table"),
+        documents: &DOCUMENTS,
+        names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
+        check_trail: Box::new(|head| {
+            let is_whole = head.is_none();
+            let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
+            Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
+        }),
+        settings: vec![SettingInEffect {
+            key: "server.listen".to_owned(),
+            value: Some("\"127.0.0.1:1\"".to_owned()),
+            default: Some("\"127.0.0.1:8080\""),
+            source: "flag --listen".to_owned(),
+            is_default: false,
+            about: "Address and port of the API.".to_owned(),
+        }],
+        health: Box::new(|| {
+            let index = json!({"status": "ok", "words": "Searches are answered.", "facts": {"lag_changes": 41}});
+            let disk =
+                json!({"status": "degraded", "words": "12 GB are free", "facts": {"free_bytes": 12_884_901_888_u64}});
+            let parts = json!({"status": "degraded", "ready": true, "parts": {"index": index, "disk": disk}});
+            let reads = DurationSummary { of: "/Composition/{id}".to_owned(), count: 7, half_s: 0.000_08, p99_s: 0.25 };
+            Box::pin(async { ServiceHealth { parts, durations: [vec![reads], Vec::new(), Vec::new()] } })
+        }),
+        exchanges: settings.exchanges.clone().unwrap_or_else(|| Arc::new(Exchanges::new(false))),
+        words: OwnWords::default(),
+        sign_in: None,
+        faults: None,
+        fill: None,
     }
 }
 
@@ -75,45 +118,10 @@ impl Browser {
             },
         )
         .await;
-        let mut config = Config::default();
-        foreign::set(&mut config);
         let http = server.http();
-        let settings = http.settings();
-        let mut sources = ConsoleSources {
-            key: [7; 32],
-            tokens: settings.tokens.clone().expect("keys"),
-            is_developer: true,
-            roles: permissions::read(BUILT_IN).expect("a table"),
-            documents: &DOCUMENTS,
-            names: Names::new(settings.base_url.to_string(), &config.namespaces.pairs()),
-            check_trail: Box::new(|head| {
-                let is_whole = head.is_none();
-                let report = "3 events, numbers 1 to 3, in 1 file\nhead 3:0123\n".to_owned();
-                Box::pin(async move { Ok(TrailCheck { report, is_whole }) })
-            }),
-            settings: vec![SettingInEffect {
-                key: "server.listen".to_owned(),
-                value: Some("\"127.0.0.1:1\"".to_owned()),
-                default: Some("\"127.0.0.1:8080\""),
-                source: "flag --listen".to_owned(),
-                is_default: false,
-                about: "Address and port of the API.".to_owned(),
-            }],
-            health: Box::new(|| {
-                let index = json!({"status": "ok", "words": "Searches are answered.", "facts": {"lag_changes": 41}});
-                let disk = json!({"status": "degraded", "words": "12 GB are free", "facts": {"free_bytes": 12_884_901_888_u64}});
-                let parts = json!({"status": "degraded", "ready": true, "parts": {"index": index, "disk": disk}});
-                let reads =
-                    DurationSummary { of: "/Composition/{id}".to_owned(), count: 7, half_s: 0.000_08, p99_s: 0.25 };
-                Box::pin(async { ServiceHealth { parts, durations: [vec![reads], Vec::new(), Vec::new()] } })
-            }),
-            exchanges: settings.exchanges.clone().expect("they are kept"),
-            faults: Some(FaultSwitch {
-                rules: http.service().registry().faults().clone(),
-                note: Box::new(|_| Box::pin(async { Ok(()) })),
-            }),
-            fill: None,
-        };
+        let note: NoteFault = Box::new(|_| Box::pin(async { Ok(()) }));
+        let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note };
+        let mut sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
         change(&mut sources);
         pages.0.set(Console::new(sources)).expect("it is set once");
         let mut browser = Browser { server, cookie: String::new() };

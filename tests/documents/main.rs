@@ -229,7 +229,7 @@ fn the_realm_for_keycloak_has_roles_that_the_file_of_rights_knows() {
     for role in roles {
         let name = format!("\"{role}\"");
         assert!(rights.contains(&name), "{role} is in no group");
-        assert_eq!(realm.matches(&name).count(), 2, "{role} is a role of the realm and of the client's scope");
+        assert_eq!(realm.matches(&name).count(), 3, "{role} is a role of the realm and in the scopes of both clients");
     }
 }
 

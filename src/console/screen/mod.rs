@@ -14,6 +14,7 @@ pub(super) mod health;
 pub(super) mod patients;
 mod plan;
 pub(super) mod settings;
+pub(super) mod sign_in;
 pub(super) mod start;
 pub(super) mod terminology;
 pub(super) mod traffic;
