@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Collected};
 use hyper::Method;
 use tokio::sync::Semaphore;
 
-use super::catalogue::settings::blocks;
+use super::catalogue::settings::{SettingsBlock, ShownSetting, blocks};
 use super::{Failure, demo, open};
 use crate::access::Tokens;
 use crate::access::token::{self, SignInClient};
@@ -22,6 +22,8 @@ use crate::http::exchanges::Exchanges;
 use crate::http::pages::{PAGES_PATH, PageMaker};
 use crate::management::ManagementService;
 use crate::registry::fault::FaultRules;
+use base::metrics::Metrics;
+use base::metrics::names::{COMMIT_DURATION, HTTP_REQUEST_DURATION, INDEX_ROUND_DURATION};
 use certificate::Names;
 use engine::Engine;
 
@@ -35,6 +37,7 @@ pub(super) struct ConsoleParts<'a> {
     pub names: Names,
     pub faults: Arc<FaultRules>,
     pub management: Arc<ManagementService>,
+    pub metrics: Arc<Metrics>,
     pub exchanges: Arc<Exchanges>,
     pub documents: &'static Documents,
     pub sign_in: Option<SignIn>,
@@ -55,6 +58,7 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failu
         faults,
         management,
         exchanges,
+        metrics,
         documents,
         sign_in,
     } = parts;
@@ -71,7 +75,7 @@ pub(super) fn pages(parts: ConsoleParts<'_>) -> Result<Arc<dyn PageMaker>, Failu
         sign_in,
         check_trail: check_trail(engine, trail),
         settings,
-        health: health(management),
+        health: health(management, metrics),
         exchanges,
         faults: is_developer.then(|| FaultSwitch { rules: faults, note: note(trail, config.access.mode.command()) }),
         fill: is_developer.then(|| fill(config, engine, trail)),
@@ -116,35 +120,46 @@ fn words(config: &Config) -> Result<OwnWords, Vec<String>> {
     if problems.is_empty() { Ok(OwnWords { announcement, texts }) } else { Err(problems) }
 }
 
-/// Every setting with its value and where that is from.
+/// Every setting with its value, where that is from, and what it does.
 pub(super) fn settings(loaded: &LoadedConfig) -> Vec<SettingInEffect> {
-    let shown = |key: String| {
-        let source = loaded.source(&key);
-        let value = loaded.shown(&key).unwrap_or_default();
-        SettingInEffect { value, source: source.to_string(), is_default: source == SettingSource::Default, key }
+    let shown = |block: &SettingsBlock, setting: &ShownSetting| {
+        let (key, source) = (setting.path(), loaded.source(&setting.path()));
+        SettingInEffect {
+            value: loaded.shown(&key),
+            default: (!setting.is_unset).then_some(setting.value),
+            source: source.to_string(),
+            is_default: source == SettingSource::Default,
+            about: block.words.join(" "),
+            key,
+        }
     };
-    blocks().iter().flat_map(|block| block.settings.iter().map(|setting| shown(setting.path()))).collect()
+    let blocks = blocks();
+    blocks.iter().flat_map(|block| block.settings.iter().map(|setting| shown(block, setting))).collect()
 }
 
-/// What `/health` and `/metrics` say.
-fn health(management: Arc<ManagementService>) -> TellHealth {
+/// What `/health` says, and the times of the metrics.
+fn health(management: Arc<ManagementService>, metrics: Arc<Metrics>) -> TellHealth {
     Box::new(move || {
-        let management = management.clone();
+        let (management, metrics) = (management.clone(), metrics.clone());
         Box::pin(async move {
-            let read = async |path: &str| {
-                let body = management.answer(&Method::GET, path).await.into_body().collect().await;
-                String::from_utf8_lossy(&body.map(Collected::to_bytes).unwrap_or_default()).into_owned()
-            };
-            let parts = serde_json::from_str(&read("/health").await).unwrap_or_default();
-            ServiceHealth { parts, metrics: read("/metrics").await }
+            let body = management.answer(&Method::GET, "/health").await.into_body().collect().await;
+            let parts = serde_json::from_slice(&body.map(Collected::to_bytes).unwrap_or_default()).unwrap_or_default();
+            let durations = [HTTP_REQUEST_DURATION, COMMIT_DURATION, INDEX_ROUND_DURATION];
+            ServiceHealth { parts, durations: durations.map(|histogram| metrics.durations(&histogram)) }
         })
     })
 }
 
-/// Writes down what becomes of faults.
+/// Writes down what becomes of faults, on a thread that may wait for the disk.
 fn note(trail: &Arc<AuditTrail>, command: &'static str) -> NoteFault {
     let trail = trail.clone();
-    Box::new(move |note| bulk::write_down(&trail, AuditAction::ServiceFault, command, Some(note), None))
+    Box::new(move |note| {
+        let trail = trail.clone();
+        Box::pin(async move {
+            let write = move || bulk::write_down(&trail, AuditAction::ServiceFault, command, Some(note), None);
+            tokio::task::spawn_blocking(write).await.map_err(|error| error.to_string())?
+        })
+    })
 }
 
 /// Fills an empty store, as `hcert dev --demo` does.

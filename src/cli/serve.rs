@@ -97,13 +97,17 @@ impl Flags {
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
         threads::expect(0).map_err(Failure::Failed)?;
         let output = log::open().map_err(|error| failed("the log cannot be written", error))?;
+        let names_listen = listen.is_some();
         let flags = |config: &mut Config| {
             config.access.mode = mode;
             if let Some(listen) = listen {
                 config.server.listen = listen;
             }
         };
-        let loaded = common.load_with(flags, named_files)?;
+        let mut loaded = common.load_with(flags, named_files)?;
+        if names_listen {
+            loaded.given_by("server.listen", "--listen");
+        }
         let in_effect = console::settings(&loaded);
         let LoadedConfig { config, warnings, .. } = loaded;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
@@ -258,6 +262,7 @@ async fn serve(
             names: service.settings().names.clone(),
             faults: service.registry().faults().clone(),
             management: management.clone(),
+            metrics: settings.metrics.clone(),
             exchanges: exchanges.clone(),
             documents,
             sign_in: sign_in.map_err(Failure::Failed)?,

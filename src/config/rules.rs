@@ -226,32 +226,39 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     problems
 }
 
-/// What a rule for faults must be. The fault itself is read by the registry, which knows the codes.
+/// What rules for faults must be.
 fn faults(rules: &[FaultRule]) -> Vec<String> {
     let mut problems = Vec::new();
     if rules.len() > FAULT_RULES_MAX {
         problems.push(format!("registry.fault has {} rules; {FAULT_RULES_MAX} are allowed", rules.len()));
     }
     for (number, rule) in rules.iter().enumerate() {
-        let mut refuse = |problem: String| problems.push(format!("registry.fault[{number}]{problem}"));
-        let ((Some(pattern), None) | (None, Some(pattern))) = (&rule.identifier, &rule.path) else {
-            refuse(" needs either an identifier or a path".to_owned());
-            continue;
-        };
-        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
-            refuse(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
-        }
-        if rule.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
-            refuse(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
-        }
-        if !(0.0..=1.0).contains(&rule.probability) {
-            refuse(format!(".probability = {} is out of range: 0 to 1", rule.probability));
-        }
-        if rule.times == Some(0) {
-            refuse(".times = 0 is out of range: at least 1".to_owned());
-        }
+        problems.extend(rule.problems().into_iter().map(|problem| format!("registry.fault[{number}]{problem}")));
     }
     problems
+}
+
+impl FaultRule {
+    /// What is wrong with it, to be read behind its name. The fault itself is read by the registry, which knows the codes.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let ((Some(pattern), None) | (None, Some(pattern))) = (&self.identifier, &self.path) else {
+            return vec![" needs either an identifier or a path".to_owned()];
+        };
+        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
+            problems.push(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
+        }
+        if self.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
+            problems.push(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
+        }
+        if !(0.0..=1.0).contains(&self.probability) {
+            problems.push(format!(".probability = {} is out of range: 0 to 1", self.probability));
+        }
+        if self.times == Some(0) {
+            problems.push(".times = 0 is out of range: at least 1".to_owned());
+        }
+        problems
+    }
 }
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {

@@ -163,7 +163,7 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["validate"] => screen::validate::judge(visit).await,
         ["traffic", number] => screen::traffic::replay(visit, number).await.unwrap_or_else(|| nowhere(visit)),
         ["faults"] => match &visit.sources.faults {
-            Some(switch) => screen::faults::act(visit, switch),
+            Some(switch) => screen::faults::act(visit, switch).await,
             None => nowhere(visit),
         },
         ["access", "why"] => screen::access::explain(visit).await,

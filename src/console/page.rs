@@ -154,14 +154,15 @@ fn languages(visit: &Visit<'_>) -> Markup {
     html! { div.languages role="group" aria-label=(visit.t("page.language")) { (visit.form("/language", &buttons)) } }
 }
 
-/// Over every page while something is armed.
+/// Over every page while something is armed that may still strike.
 fn banner(visit: &Visit<'_>) -> Markup {
     let Some(switch) = visit.sources.faults.as_ref().filter(|switch| !switch.rules.is_empty()) else { return html! {} };
-    let list = switch.rules.list();
+    let mut list = switch.rules.list();
+    list.retain(|one| one.is_live());
     let names: Vec<&str> = list.iter().map(|one| one.rule.fault.as_str()).collect();
-    html! { div.banner role="status" {
+    html! { @if !list.is_empty() { div.banner role="status" {
         strong { (visit.say("faults.banner", &[("count", &list.len().to_string())])) } " " (names.join(", ")) " "
         a href=(visit.href("/faults")) { (visit.t("faults.look")) } " "
         (visit.form("/faults", &html! { button.small name="disarm" value="all" { (visit.t("faults.all-off")) } }))
-    } }
+    } } }
 }

@@ -12,6 +12,7 @@ use crate::http::exchanges::Exchanges;
 use crate::http::pages::Soon;
 use crate::interaction::openapi;
 use crate::registry::fault::FaultRules;
+use base::metrics::DurationSummary;
 use certificate::Names;
 use serde_json::Value;
 
@@ -30,8 +31,8 @@ pub struct TrailCheck {
 /// the trail.
 pub type CheckTrail = Box<dyn Fn(Option<String>) -> Soon<'static, Result<TrailCheck, String>> + Send + Sync>;
 
-/// Writes down what is armed or taken away.
-pub type NoteFault = Box<dyn Fn(String) -> Result<(), String> + Send + Sync>;
+/// Writes down what is armed or taken away, so that it lasts; why it could not.
+pub type NoteFault = Box<dyn Fn(String) -> Soon<'static, Result<(), String>> + Send + Sync>;
 
 /// Faults that the registry is told to have, in `hcert dev`.
 pub struct FaultSwitch {
@@ -39,13 +40,13 @@ pub struct FaultSwitch {
     pub note: NoteFault,
 }
 
-/// How the service is.
+/// How the service is, and how fast.
 #[derive(Clone, Debug, Default)]
 pub struct ServiceHealth {
     /// As `/health` tells it.
     pub parts: Value,
-    /// As `/metrics` tells them, in OpenMetrics.
-    pub metrics: String,
+    /// Answers by route, durable commits, and rounds of the index.
+    pub durations: [Vec<DurationSummary>; 3],
 }
 
 /// Asks how the service is.
@@ -55,11 +56,15 @@ pub type TellHealth = Box<dyn Fn() -> Soon<'static, ServiceHealth> + Send + Sync
 #[derive(Clone, Debug)]
 pub struct SettingInEffect {
     pub key: String,
-    /// A secret is not shown.
-    pub value: String,
+    /// As in a settings file; nothing where it is unset. A secret is not shown.
+    pub value: Option<String>,
+    /// What it is by default, likewise.
+    pub default: Option<&'static str>,
     /// File and line, variable, flag, or `default`.
     pub source: String,
     pub is_default: bool,
+    /// What it does, in English.
+    pub about: String,
 }
 
 /// What the console is given.

@@ -1,11 +1,14 @@
 //! The pages for people: what a reader is shown is what the API shows them, and a form does what its request does.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use base::metrics::DurationSummary;
 use certificate::Names;
 use hcert::access::rights::{BUILT_IN, permissions};
 use hcert::config::Config;
-use hcert::console::{Console, ConsoleSources, FaultSwitch, OwnWords, ServiceHealth, SettingInEffect, TrailCheck};
+use hcert::console::{
+    Console, ConsoleSources, FaultSwitch, NoteFault, OwnWords, ServiceHealth, SettingInEffect, TrailCheck,
+};
 use hcert::documents::Documents;
 use hcert::http::HttpSettings;
 use hcert::http::exchanges::Exchanges;
@@ -55,13 +58,19 @@ pub(crate) fn sources(settings: &HttpSettings) -> ConsoleSources {
         }),
         settings: vec![SettingInEffect {
             key: "server.listen".to_owned(),
-            value: "\"127.0.0.1:1\"".to_owned(),
+            value: Some("\"127.0.0.1:1\"".to_owned()),
+            default: Some("\"127.0.0.1:8080\""),
             source: "flag --listen".to_owned(),
             is_default: false,
+            about: "Address and port of the API.".to_owned(),
         }],
         health: Box::new(|| {
-            let parts = json!({"status": "ok", "parts": {"disk": {"status": "ok", "words": "12 GB are free", "facts": {"free": 12}}}});
-            Box::pin(async { ServiceHealth { parts, metrics: String::new() } })
+            let index = json!({"status": "ok", "words": "Searches are answered.", "facts": {"lag_changes": 41}});
+            let disk =
+                json!({"status": "degraded", "words": "12 GB are free", "facts": {"free_bytes": 12_884_901_888_u64}});
+            let parts = json!({"status": "degraded", "ready": true, "parts": {"index": index, "disk": disk}});
+            let reads = DurationSummary { of: "/Composition/{id}".to_owned(), count: 7, half_s: 0.000_08, p99_s: 0.25 };
+            Box::pin(async { ServiceHealth { parts, durations: [vec![reads], Vec::new(), Vec::new()] } })
         }),
         exchanges: settings.exchanges.clone().unwrap_or_else(|| Arc::new(Exchanges::new(false))),
         words: OwnWords::default(),
@@ -93,6 +102,11 @@ impl Shown {
 
 impl Browser {
     pub(crate) async fn open() -> Browser {
+        Browser::open_with(|_| ()).await
+    }
+
+    /// `change` changes what the console is given.
+    pub(crate) async fn open_with(change: impl FnOnce(&mut ConsoleSources)) -> Browser {
         let pages: Arc<LatePages> = Arc::default();
         let of_server = pages.clone();
         let server = Server::with_http(
@@ -105,8 +119,10 @@ impl Browser {
         )
         .await;
         let http = server.http();
-        let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note: Box::new(|_| Ok(())) };
-        let sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
+        let note: NoteFault = Box::new(|_| Box::pin(async { Ok(()) }));
+        let faults = FaultSwitch { rules: http.service().registry().faults().clone(), note };
+        let mut sources = ConsoleSources { faults: Some(faults), ..sources(http.settings()) };
+        change(&mut sources);
         pages.0.set(Console::new(sources)).expect("it is set once");
         let mut browser = Browser { server, cookie: String::new() };
         browser.get("/").await;
@@ -327,8 +343,15 @@ async fn a_fault_is_armed_met_and_taken_away() {
     let mut browser = Browser::open().await;
     let page = browser.get("/faults").await.html;
     assert!(page.contains("MPI-029 → XRR200 → 10001") && !page.contains("banner"), "{page}");
-    let preview = browser.get("/faults?preview=10001").await.html;
-    assert!(preview.contains("MPI-029") && preview.contains("OperationOutcome"), "{preview}");
+    // What somebody gets who reads a patient, and who writes a certificate: whatever part the reader plays.
+    browser.post("/part", &[("role", "receptionist"), ("person", "37605030299")]).await;
+    let preview = browser.get("/faults?preview=slow%3D1ms,MPI-021").await.html;
+    assert!(
+        preview.contains("answers 404") && preview.contains("answers 200") && preview.contains("HCERT-008"),
+        "{preview}"
+    );
+    assert!(preview.contains("MPI-021") && preview.contains("OperationOutcome"), "{preview}");
+    browser.post("/part", &[("role", "")]).await;
     let armed = browser.post("/faults", &[("fault", "10001"), ("often", "once")]).await;
     assert_eq!((armed.status, armed.location()), (303, "/console/faults"), "{}", armed.html);
     assert!(browser.get("/documents").await.html.contains("Faults armed: 1"));
@@ -336,18 +359,85 @@ async fn a_fault_is_armed_met_and_taken_away() {
     assert!(met.status >= 400 && met.html.contains("MPI-029"), "{}", met.html);
     let created = browser.post("/certificates/new", &[("body", &text("driver-draft"))]).await;
     assert_eq!(created.status, 303, "it struck once: {}", created.html);
+    assert!(!browser.get("/").await.html.contains("Faults armed"), "what is used up warns nobody");
     assert_eq!(browser.post("/faults", &[("disarm", "all")]).await.status, 303);
     assert!(!browser.get("/").await.html.contains("Faults armed"));
-    let wrong = browser.post("/faults", &[("fault", "MPI-999"), ("often", "always")]).await;
-    assert!(wrong.status == 422 && wrong.html.contains("is no fault"), "{}", wrong.html);
+    for (fields, told) in [
+        (&[("fault", "MPI-999"), ("often", "always")][..], "is no fault"),
+        (&[("fault", "refuse"), ("path", "Patient")], "is not a path"),
+        (&[("fault", "refuse"), ("path", "*"), ("identifier", "1")], "either an identifier or a path"),
+        (&[("fault", "refuse"), ("often", "percent"), ("number", "101")], "out of range: 0 to 1"),
+        (&[("fault", "refuse"), ("often", "calls"), ("number", "0")], "out of range: at least 1"),
+        (&[("fault", "refuse"), ("often", "calls"), ("number", "many")], "no whole number"),
+    ] {
+        let wrong = browser.post("/faults", fields).await;
+        assert!(wrong.status == 422 && wrong.html.contains(told), "{told}: {}", wrong.html);
+    }
+    assert!(!browser.get("/").await.html.contains("Faults armed"));
+}
+
+#[tokio::test]
+async fn a_fault_strikes_whom_it_is_armed_for_and_is_taken_away_alone() {
+    let mut browser = Browser::open().await;
+    let one = [("fault", "MPI-052"), ("often", "calls"), ("number", "2"), ("path", "/Patient/201")];
+    let other = [("fault", "slow=1ms"), ("often", "percent"), ("number", "30"), ("identifier", "4940*")];
+    for fields in [one, other] {
+        assert_eq!(browser.post("/faults", &fields).await.status, 303);
+    }
+    let list = browser.get("/faults").await.html;
+    assert!(list.contains("/Patient/201") && list.contains("30 % of the calls"), "{list}");
+    browser.server.get("Patient/200").await.expect(200);
+    browser.server.get("Patient/201").await.refused(403, &["MPI-052"]);
+    assert_eq!(browser.post("/faults", &[("disarm", "nonsense")]).await.status, 303);
+    assert!(browser.get("/").await.html.contains("Faults armed: 2"));
+    assert_eq!(browser.post("/faults", &[("disarm", "0")]).await.status, 303);
+    assert!(browser.get("/").await.html.contains("Faults armed: 1"));
+    browser.server.get("Patient/201").await.expect(200);
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_is_not_armed_and_where_people_are_real_there_are_no_faults() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let notes = told.clone();
+    let mut browser = Browser::open_with(move |sources| {
+        let switch = sources.faults.as_mut().expect("it is there");
+        switch.note = Box::new(move |note| {
+            notes.lock().expect("nobody panics").push(note);
+            Box::pin(async { Err("the trail is full".to_owned()) })
+        });
+    })
+    .await;
+    let refused = browser.post("/faults", &[("fault", "refuse"), ("identifier", "49403136515")]).await;
+    assert!(refused.status == 422 && refused.html.contains("the trail is full"), "{}", refused.html);
+    assert!(browser.get("/faults").await.html.contains("No fault is armed"));
+    assert_eq!(*told.lock().expect("nobody panics"), ["fault 0 on: refuse"], "it names nobody");
+    let mut real = Browser::open_with(|sources| {
+        sources.is_developer = false;
+        sources.faults = None;
+    })
+    .await;
+    assert!(!real.get("/").await.html.contains("/console/faults"));
+    assert_eq!(
+        (real.get("/faults").await.status, real.post("/faults", &[("fault", "refuse")]).await.status),
+        (404, 404)
+    );
 }
 
 #[tokio::test]
 async fn whoever_keeps_the_service_sees_its_settings_and_how_it_is() {
     let mut browser = Browser::open().await;
-    assert!(browser.get("/settings?changed=yes").await.html.contains("flag --listen"));
+    let settings = browser.get("/settings?changed=yes").await.html;
+    for told in ["flag --listen", "127.0.0.1:1", "127.0.0.1:8080", "Address and port of the API."] {
+        assert!(settings.contains(told), "{settings}");
+    }
+    assert!(browser.get("/settings?find=address").await.html.contains("flag --listen"));
     assert!(!browser.get("/settings?find=tls").await.html.contains("flag --listen"));
-    assert!(browser.get("/health").await.html.contains("12 GB are free"));
+    browser.server.get("Composition/7").await.expect(404);
+    let health = browser.get("/health").await.html;
+    for told in ["12 GB are free", "Make room", "12 GiB", "<dd>41</dd>", "0.08 ms", "250 ms", "/fhir/Composition/7"] {
+        assert!(health.contains(told), "{told}: {health}");
+    }
+    assert!(health.find("12 GB are free") < health.find("Searches are answered"), "what needs somebody comes first");
     browser.post("/part", &[("role", "patient"), ("person", "37605030299")]).await;
     for path in ["/settings", "/health"] {
         let page = browser.get(path).await;

@@ -1,110 +1,132 @@
-//! How the service is: every part of `/health` in words, and how fast it answers.
+//! How the service is: what waits, how fast it answers, and every part of `/health` in words.
 
-use maud::html;
+use std::cmp::Reverse;
+
+use maud::{Markup, html};
 use serde_json::Value;
 
+use super::traffic;
 use crate::console::sources::ServiceHealth;
 use crate::console::visit::Visit;
 use crate::http::pages::PageAnswer;
+use base::metrics::DurationSummary;
+
+/// Requests that are shown as the slowest.
+const SLOWEST_SHOWN: usize = 20;
+
+/// What waits: a text, and the part of `/health` with the fact that tells it.
+const WAITING: [(&str, &str, &str); 4] = [
+    ("health.writes", "storage", "write_queue_jobs"),
+    ("health.unindexed", "index", "lag_changes"),
+    ("health.unaudited", "audit", "lag_events"),
+    ("health.unlogged", "log", "queued_bytes"),
+];
 
 pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let title = visit.t("health.title");
     if let Err(refused) = super::for_keepers(visit, title).await {
         return refused;
     }
-    let ServiceHealth { parts: health, metrics } = (visit.sources.health)().await;
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let parts = health["parts"].as_object().cloned().unwrap_or_default();
+    let ServiceHealth { parts: health, durations: [mut answers, commits, rounds] } = (visit.sources.health)().await;
+    answers.sort_by_key(|route| Reverse(route.count));
+    let own = [("health.commits", commits), ("health.rounds", rounds)];
+    let own = own
+        .into_iter()
+        .flat_map(|(key, all)| all.into_iter().map(move |one| DurationSummary { of: visit.t(key).to_owned(), ..one }));
+    let mut parts: Vec<(&String, &Value)> = health["parts"].as_object().into_iter().flatten().collect();
+    // What needs somebody comes first.
+    parts.sort_by_key(|(_, part)| part["status"] == "ok");
     visit.page(title, &html! {
         h1 { (title) }
-        p.lead { (visit.t("health.is")) " " strong { (text(&health["status"])) } }
+        p.lead { (visit.t("health.is")) " " (status(visit, &health)) @if health["ready"] == false { " " (visit.t("health.unready")) } }
+        h2 { (visit.t("health.waiting")) }
+        dl.facts { @for (key, part, fact) in WAITING { dt { (visit.t(key)) } dd { (told(fact, &health["parts"][part]["facts"][fact])) } } }
         h2 { (visit.t("health.speed")) }
-        div.wide tabindex="0" role="region" aria-label=(visit.t("health.speed")) { table {
-            thead { tr { th scope="col" { (visit.t("health.route")) } th.number scope="col" { (visit.t("health.count")) } th.number scope="col" { "p50 ms" } th.number scope="col" { "p99 ms" } } }
-            tbody { @for route in answered(&metrics) { tr {
-                th scope="row" { code { (route.route) } }
-                td.number { (route.count) } td.number { "≤ " (route.below(0.5)) } td.number { "≤ " (route.below(0.99)) }
-            } } }
-        } }
-        @for (name, part) in &parts {
-            section {
-                h2 { (name) " " span.state.(text(&part["status"])) { (text(&part["status"])) } }
-                p lang="en" { (text(&part["words"])) }
-                @let facts = part["facts"].as_object().cloned().unwrap_or_default();
-                @if !facts.is_empty() { dl.facts { @for (key, value) in &facts { dt { (key) } dd { (text(value)) } } } }
-            }
-        }
+        (times(visit, "health.route", answers))
+        (times(visit, "health.work", own.collect()))
+        h2 { (visit.t("health.slowest")) }
+        p { (visit.t("health.slowest-text")) }
+        (traffic::slowest(visit, SLOWEST_SHOWN))
+        h2 { (visit.t("health.parts")) }
+        @for (name, part) in parts { (one(visit, name, part)) }
     })
 }
 
-/// Answers of a route, by how long they took.
-#[derive(Debug)]
-struct RouteTimes {
-    route: String,
-    count: u64,
-    /// Milliseconds, and how many answers took no longer; the longest last.
-    buckets: Vec<(String, u64)>,
+/// How something is, in a word.
+fn status(visit: &Visit<'_>, part: &Value) -> Markup {
+    let (class, key) = match part["status"].as_str() {
+        Some("ok") => ("good", "health.ok"),
+        Some("degraded") => ("warn", "health.degraded"),
+        _ => ("bad", "health.down"),
+    };
+    html! { strong.(class) { (visit.t(key)) } }
 }
 
-impl RouteTimes {
-    /// Milliseconds that a share of the answers did not exceed.
-    fn below(&self, share: f64) -> &str {
-        let wanted = self.count as f64 * share;
-        self.buckets.iter().find(|(_, count)| *count as f64 >= wanted).map_or("∞", |(bound, _)| bound)
+/// A part of the service: how it is, what to do about it, and what that rests on.
+fn one(visit: &Visit<'_>, name: &str, part: &Value) -> Markup {
+    let find = |key: String| visit.texts.find(&key).map(str::to_owned);
+    let facts: Vec<(&String, &Value)> = part["facts"].as_object().into_iter().flatten().collect();
+    let advice = find(format!("health.advice.{name}")).filter(|_| part["status"] != "ok");
+    html! { section {
+        h3 { (find(format!("health.part.{name}")).unwrap_or_else(|| name.to_owned())) ": " (status(visit, part)) }
+        p lang="en" { (part["words"].as_str().unwrap_or_default()) }
+        @if let Some(advice) = advice { p { strong { (visit.t("health.do")) } " " (advice) } }
+        @if !facts.is_empty() { details {
+            summary { (visit.t("health.facts")) }
+            dl.facts { @for (fact, value) in facts { dt { code { (fact) } } dd { (told(fact, value)) } } }
+        } }
+    } }
+}
+
+/// A value for people: bytes in units that can be read.
+fn told(fact: &str, value: &Value) -> String {
+    const MIB: u64 = 1 << 20;
+    match (value, value.as_u64().filter(|_| fact.contains("bytes"))) {
+        (_, Some(bytes)) if bytes >= 1024 * MIB => format!("{} GiB", bytes / (1024 * MIB)),
+        (_, Some(bytes)) if bytes >= MIB => format!("{} MiB", bytes / MIB),
+        (Value::String(text), _) => text.clone(),
+        (Value::Null, _) => "–".to_owned(),
+        (value, _) => value.to_string(),
     }
 }
 
-/// What the histogram of answers says, the route with most answers first.
-fn answered(metrics: &str) -> Vec<RouteTimes> {
-    let mut routes: Vec<RouteTimes> = Vec::new();
-    for line in metrics.lines().filter_map(|line| line.strip_prefix("hcert_http_request_duration_seconds_bucket{")) {
-        let label = |name: &str| line.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
-        let Some((bound, route, count)) = (|| {
-            let count = line.rsplit("} ").next()?.split(' ').next()?.parse().ok()?;
-            Some((label("le")?, label("route")?, count))
-        })() else {
-            continue;
-        };
-        let bound = bound.parse::<f64>().ok().filter(|seconds| seconds.is_finite());
-        let bound =
-            bound.map_or_else(|| "∞".to_owned(), |seconds| format!("{}", (seconds * 100_000.0).round() / 100.0));
-        match routes.iter_mut().find(|known| known.route == route) {
-            Some(known) => {
-                known.count = count;
-                known.buckets.push((bound, count));
-            }
-            None => routes.push(RouteTimes { route: route.to_owned(), count, buckets: vec![(bound, count)] }),
-        }
-    }
-    routes.sort_by_key(|route| std::cmp::Reverse(route.count));
-    routes
+/// How long most of them took, one row each.
+fn times(visit: &Visit<'_>, of: &'static str, rows: Vec<DurationSummary>) -> Markup {
+    html! { @if !rows.is_empty() { div.wide tabindex="0" role="region" aria-label=(visit.t(of)) { table {
+        thead { tr {
+            th scope="col" { (visit.t(of)) }
+            @for key in ["health.count", "health.half", "health.p99"] { th.number scope="col" { (visit.t(key)) } }
+        } }
+        tbody { @for row in &rows { tr {
+            th scope="row" { code { (row.of) } }
+            td.number { (row.count) } td.number { (milliseconds(row.half_s)) } td.number { (milliseconds(row.p99_s)) }
+        } } }
+    } } } }
+}
+
+fn milliseconds(seconds: f64) -> String {
+    let milliseconds = seconds * 1000.0;
+    if milliseconds < 10.0 { format!("{milliseconds:.2} ms") } else { format!("{milliseconds:.0} ms") }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn shares_are_read_from_the_histogram() {
-        let line = |route: &str, bound: &str, count: u64| {
-            format!("hcert_http_request_duration_seconds_bucket{{le=\"{bound}\",route=\"{route}\"}} {count}\n")
-        };
-        let text = [
-            "# x\n".to_owned(),
-            line("/a", "0.0005", 1),
-            line("/a", "0.1", 1),
-            line("/a", "+Inf", 1),
-            line("/b", "0.0005", 50),
-            line("/b", "0.1", 98),
-            line("/b", "+Inf", 100),
-        ]
-        .concat();
-        let routes = answered(&text);
-        let told: Vec<_> = routes
-            .iter()
-            .map(|route| (route.route.as_str(), route.count, route.below(0.5), route.below(0.99)))
-            .collect();
-        assert_eq!(told, [("/b", 100, "0.5", "∞"), ("/a", 1, "0.5", "0.5")]);
-        assert!(answered("").is_empty());
+    fn values_are_told_in_units_that_people_read() {
+        for (fact, value, expected) in [
+            ("free_bytes", json!(24_000_000_000_u64), "22 GiB"),
+            ("free_bytes", json!(5_000_000), "4 MiB"),
+            ("free_bytes", json!(7), "7"),
+            ("threads", json!(5_000_000), "5000000"),
+            ("why", json!("a<b"), "a<b"),
+            ("why", json!(null), "–"),
+        ] {
+            assert_eq!(told(fact, &value), expected);
+        }
+        assert_eq!([0.000_12, 0.009_999, 0.25].map(milliseconds), ["0.12 ms", "10.00 ms", "250 ms"]);
     }
 }

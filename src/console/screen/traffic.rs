@@ -1,5 +1,7 @@
 //! What was asked and answered lately: a table that grows, each exchange with what is wrong at its line, and again.
 
+use std::cmp::Reverse;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -40,10 +42,22 @@ pub(in crate::console) fn show(visit: &Visit<'_>) -> PageAnswer {
 
 /// The newest exchanges. `live`: where the newer ones come from.
 pub(in crate::console) fn table(visit: &Visit<'_>, max: usize, live: Option<&str>) -> Markup {
+    framed(visit, live, &rows(visit, 0, max))
+}
+
+/// Those that took longest of the ones that are kept, without those that pages asked for.
+pub(in crate::console) fn slowest(visit: &Visit<'_>, max: usize) -> Markup {
+    let mut found = visit.sources.exchanges.newest(0, usize::MAX);
+    found.retain(|exchange| !exchange.is_of_page);
+    found.sort_by_key(|exchange| Reverse(exchange.took));
+    framed(visit, None, &html! { @for exchange in found.iter().take(max) { (row(visit, exchange)) } })
+}
+
+fn framed(visit: &Visit<'_>, live: Option<&str>, rows: &Markup) -> Markup {
     html! { div.wide tabindex="0" role="region" aria-label=(visit.t("traffic.title")) {
         table data-live=[live] data-pause=[live.map(|_| visit.t("traffic.pause"))] data-news=[live.map(|_| visit.t("traffic.news"))] {
             thead { tr { @for key in ["traffic.at", "traffic.request", "traffic.status", "traffic.code", "traffic.took", "traffic.who"] { th scope="col" { (visit.t(key)) } } } }
-            tbody { (rows(visit, 0, max)) }
+            tbody { (rows) }
         }
     } }
 }

@@ -96,8 +96,12 @@ impl FaultRules {
     /// Adds a rule behind those that are there; its number comes back.
     ///
     /// # Errors
-    /// The fault cannot be read, or there are too many rules.
+    /// The rule is none that the settings would take, the fault cannot be read, or there are too many rules.
     pub fn arm(&self, rule: &FaultRule) -> Result<u64, String> {
+        let problems = rule.problems();
+        if !problems.is_empty() {
+            return Err(problems.into_iter().map(|problem| format!("fault{problem}")).collect::<Vec<_>>().join("; "));
+        }
         let number = self.armed.fetch_add(1, Ordering::Relaxed);
         let armed = ActiveFaultRule::new(number, rule)?;
         self.change(|rules| match rules.len() < FAULT_RULES_MAX {
@@ -119,6 +123,13 @@ impl FaultRules {
         let changed = change(&mut rules);
         self.count.store(rules.len(), Ordering::Relaxed);
         changed
+    }
+}
+
+impl ArmedFault {
+    /// Whether it may strike again.
+    pub fn is_live(&self) -> bool {
+        self.left != Some(0)
     }
 }
 
@@ -211,6 +222,7 @@ fn chance(seed: u64, at: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::limits::FAULT_PATTERN_CHARACTERS_MAX;
     use crate::registry::fault::FaultEffect;
 
     fn rule(identifier: Option<&str>, path: Option<&str>, fault: &str) -> FaultRule {
@@ -288,11 +300,18 @@ mod tests {
         assert!(rules.strike("/Patient", &[]).unwrap().effect.is_none());
         let told: Vec<_> = rules.list().into_iter().map(|armed| (armed.number, armed.struck, armed.left)).collect();
         assert_eq!(told, [(0, 1, Some(0)), (1, 1, None)]);
+        assert_eq!(rules.list().iter().map(ArmedFault::is_live).collect::<Vec<_>>(), [false, true]);
         rules.disarm(Some(1));
         assert!(!rules.is_empty() && rules.strike("/Patient", &[]).is_none());
         rules.disarm(None);
         assert!(rules.is_empty() && rules.list().is_empty());
         assert!(rules.arm(&rule(None, Some("*"), "MPI-999")).unwrap_err().contains("is no fault"));
+        assert!(rules.arm(&rule(None, Some("Patient"), "refuse")).unwrap_err().starts_with("fault.path = 'Patient'"));
+        let long = "1".repeat(FAULT_PATTERN_CHARACTERS_MAX + 1);
+        assert!(
+            rules.arm(&rule(Some(&long), None, "refuse")).unwrap_err().starts_with("fault: its pattern needs 1 to")
+        );
+        assert!(rules.arm(&rule(None, None, "refuse")).is_err() && rules.is_empty());
         for number in 0..FAULT_RULES_MAX {
             assert!(rules.arm(&once).is_ok(), "{number}");
         }
