@@ -3,6 +3,8 @@
 //! `hcert.toml` at the root of the project lists every setting with its default, unit and reason; a test holds both together.
 
 mod access;
+mod console;
+mod console_rules;
 mod document;
 mod environment;
 mod error;
@@ -21,11 +23,13 @@ mod within;
 mod words;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use aws_lc_rs::digest;
 
 pub use access::{AccessMode, AccessSettings, AccessToken, Algorithm, ChangeBy};
+pub use console::ConsoleSettings;
 use document::Document;
 pub use error::{ConfigError, suggestion};
 pub use management::ManagementSettings;
@@ -124,6 +128,11 @@ impl Config {
     pub fn base_url(&self) -> String {
         let (server, scheme) = (&self.server, self.tls.scheme());
         server.base_url.clone().unwrap_or_else(|| format!("{scheme}://{}{}", server.listen, server.base_path))
+    }
+
+    /// Where browsers find the console, when it listens at `address`.
+    pub fn console_base_url(&self, address: SocketAddr) -> String {
+        self.console.base_url.clone().unwrap_or_else(|| format!("{}://{address}", self.tls.scheme()))
     }
 
     #[cfg(test)]

@@ -191,6 +191,7 @@ actions! {
     AuditAccept            = 46 "audit.accept",
     ServiceKeys            = 47 "service.keys",
     StoreErase             = 48 "store.erase",
+    ServiceFault           = 49 "service.fault",
 }
 
 impl AuditAction {
@@ -208,7 +209,8 @@ impl AuditAction {
             CompositionDelete | StoreErase | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | AuditAccept | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | ServiceKeys | ServiceFault | AuditAccept
+            | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

@@ -75,6 +75,7 @@ const DEEDS: &[(&str, &str, &str)] = &[
     ("patient.vread", "vaatas isikuandmete versiooni", "looked at a version of personal data"),
     ("patient.history", "vaatas isikuandmete ajalugu", "looked at the history of personal data"),
     ("patient.search", "otsis isikut", "searched for a person"),
+    ("definition.read", "vaatas loendit või profiili", "looked at a code list or a profile"),
     ("patients.import", "sisestas isikuandmeid", "entered personal data"),
     ("audit.read", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),
     ("audit.search", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),

@@ -204,7 +204,7 @@ impl Cli {
     pub fn run(self, documents: &'static Documents) -> Result<(), Failure> {
         match self.command {
             Command::Dev(dev) => dev.run(documents),
-            Command::Serve(serve) => serve.run(),
+            Command::Serve(serve) => serve.run(documents),
             Command::Demo(demo) => demo.run(),
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),

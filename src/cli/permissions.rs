@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, open, say, settings};
 use crate::access::rights::permissions::{Grant, Roles};
+use crate::access::rights::reach::{ReachPart, reach};
 use crate::access::rights::{CertificateView, PermittedAction, no_such_role};
 use crate::config::{ChangeBy, Config, OF_JSON, plain};
 
@@ -125,15 +126,7 @@ fn permitted(grants: &[Grant]) -> Vec<PermittedAction> {
 }
 
 fn names(actions: &[PermittedAction]) -> Vec<String> {
-    actions.iter().map(|action| name(*action)).collect()
-}
-
-/// The name of an action in the table.
-fn name(action: PermittedAction) -> String {
-    match serde_json::to_value(action) {
-        Ok(Value::String(name)) => name,
-        _ => unreachable!("an action is written as its name"),
-    }
+    actions.iter().map(|action| action.name()).collect()
 }
 
 impl PermissionsExplainArguments {
@@ -150,14 +143,14 @@ impl PermissionsExplainArguments {
                 let _ = writeln!(
                     text,
                     "{}",
-                    json!({"role": self.role, "action": name(action), "permitted": !ways.is_empty(), "with": ways})
+                    json!({"role": self.role, "action": action.name(), "permitted": !ways.is_empty(), "with": ways})
                 );
                 continue;
             }
             let may = if permitting.is_empty() { "may not" } else { "may" };
-            let _ = writeln!(text, "{} {may} {}", self.role, name(action));
+            let _ = writeln!(text, "{} {may} {}", self.role, action.name());
             for grant in &permitting {
-                let _ = writeln!(text, "  {}", reach(action, grant));
+                let _ = writeln!(text, "  {}", words(action, grant));
             }
             let of_settings = if permitting.is_empty() { [None, None] } else { narrowed(&config, action) };
             of_settings.into_iter().flatten().for_each(|words| {
@@ -192,38 +185,27 @@ fn narrowed(config: &Config, action: PermittedAction) -> [Option<&'static str>; 
 }
 
 /// What a grant reaches, in words.
-fn reach(action: PermittedAction, grant: &Grant) -> String {
-    let rows = &grant.rows;
-    let of_patients = matches!(action, PermittedAction::PatientRead | PermittedAction::PatientSearch);
-    let (things, of_certificates) = match action {
-        PermittedAction::AuditRead => ("events of the audit trail", false),
-        _ if of_patients => ("patients", false),
-        _ => ("certificates", true),
+fn words(action: PermittedAction, grant: &Grant) -> String {
+    let word = |part: ReachPart| match part {
+        ReachPart::Certificates => "all certificates".to_owned(),
+        ReachPart::CertificatesOfKinds(kinds) => format!("certificates of the kind {}", kinds.join(" or ")),
+        ReachPart::Patients => "all patients".to_owned(),
+        ReachPart::AuditEvents => "all events of the audit trail".to_owned(),
+        ReachPart::InStates(states) => {
+            let codes: Vec<&str> = states.iter().map(|state| state.status().code()).collect();
+            format!(" with the status {}", codes.join(" or "))
+        }
+        ReachPart::PatientOfToken => ", only of the patient that the token names".to_owned(),
+        ReachPart::EmployerOfToken => {
+            ", only those whose employer is the institution that the token stands for".to_owned()
+        }
+        ReachPart::OpenToDoctors => {
+            ", but none that its patient has closed to doctors, unless the caller is its author".to_owned()
+        }
+        ReachPart::OpenToRepresentatives => ", but none that its patient has closed to representatives".to_owned(),
+        ReachPart::SeenAsEmployer => "; shown as an employer sees it".to_owned(),
     };
-    let mut words = match &rows.categories {
-        Some(categories) => format!("{things} of the kind {}", categories.join(" or ")),
-        None => format!("all {things}"),
-    };
-    if let Some(states) = &rows.states {
-        let codes: Vec<&str> = states.iter().map(|state| state.status().code()).collect();
-        let _ = write!(words, " with the status {}", codes.join(" or "));
-    }
-    if rows.own_patient {
-        words.push_str(", only of the patient that the token names");
-    }
-    if rows.own_employer {
-        words.push_str(", only those whose employer is the institution that the token stands for");
-    }
-    if of_certificates && grant.bound_as_doctor {
-        words.push_str(", but none that its patient has closed to doctors, unless the caller is its author");
-    }
-    if of_certificates && grant.bound_as_representative {
-        words.push_str(", but none that its patient has closed to representatives");
-    }
-    if grant.view == CertificateView::Employer {
-        words.push_str("; shown as an employer sees it");
-    }
-    words
+    reach(action, grant).into_iter().map(word).collect()
 }
 
 fn json_of(grant: &Grant) -> Value {

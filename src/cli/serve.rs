@@ -18,7 +18,9 @@ use crate::backup::{self, BackupPlan, Schedule};
 use crate::bench::parse_count;
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, LoadedConfig, exposure, is_within};
+use crate::console::SettingInEffect;
 use crate::documents::Documents;
+use crate::http::exchanges::Exchanges;
 use crate::http::{self, HttpServer, HttpSettings};
 use crate::interaction::Service;
 use crate::management::{self, CallerGuard, ManagementService, ServicePhase, WatchedPart};
@@ -35,6 +37,10 @@ const AUDIT_HEAD_S: u64 = 30;
 
 /// The year 10000, counted from 1970.
 const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);
+
+/// What becomes of `console.listen` in `hcert dev`.
+const CONSOLE_UNUSED: &str =
+    "console.listen is for `hcert serve`; `hcert dev` has its pages at server.listen, and ignores it";
 
 /// Serve health certificates of real people over HTTP
 ///
@@ -62,15 +68,15 @@ pub(super) struct Dev {
 
 impl Serve {
     /// Runs until SIGTERM or SIGINT.
-    pub(super) fn run(self) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Jwt, None, None)
+    pub(super) fn run(self, documents: &'static Documents) -> Result<(), Failure> {
+        self.flags.run(AccessMode::Jwt, None, documents)
     }
 }
 
 impl Dev {
     /// Runs until SIGTERM or SIGINT.
     pub(super) fn run(self, documents: &'static Documents) -> Result<(), Failure> {
-        self.flags.run(AccessMode::Developer, self.demo, Some(documents))
+        self.flags.run(AccessMode::Developer, self.demo, documents)
     }
 }
 
@@ -85,25 +91,33 @@ struct Flags {
 }
 
 impl Flags {
-    fn run(self, mode: AccessMode, demo: Option<u64>, documents: Option<&'static Documents>) -> Result<(), Failure> {
+    fn run(self, mode: AccessMode, demo: Option<u64>, documents: &'static Documents) -> Result<(), Failure> {
         let Flags { listen, common } = self;
         ignore_signals();
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
         threads::expect(0).map_err(Failure::Failed)?;
         let output = log::open().map_err(|error| failed("the log cannot be written", error))?;
+        let names_listen = listen.is_some();
         let flags = |config: &mut Config| {
             config.access.mode = mode;
             if let Some(listen) = listen {
                 config.server.listen = listen;
             }
         };
-        let LoadedConfig { config, warnings, .. } = common.load_with(flags, named_files)?;
+        let mut loaded = common.load_with(flags, named_files)?;
+        if names_listen {
+            loaded.given_by("server.listen", "--listen");
+        }
+        let in_effect = console::settings(&loaded);
+        let LoadedConfig { config, warnings, .. } = loaded;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
         if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
         }
         log::start(&config.log, &output);
-        for warning in warnings.into_iter().chain(exposure::all(&config)) {
+        let unused =
+            (mode == AccessMode::Developer && config.console.listen.is_some()).then(|| CONSOLE_UNUSED.to_owned());
+        for warning in warnings.into_iter().chain(unused).chain(exposure::all(&config)) {
             event!(SETTINGS_WARNING, problem = warning.as_str());
         }
         expect_clock(SystemTime::now())?;
@@ -124,7 +138,14 @@ impl Flags {
         let guard = CallerGuard::open(&config.management).map_err(Failure::Failed)?;
         let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, (output, demo, documents)));
+        let served = runtime.block_on(serve(
+            config,
+            metrics,
+            management,
+            guard,
+            watched_at,
+            (output, demo, documents, in_effect),
+        ));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -163,6 +184,7 @@ pub(super) fn named_files(config: &Config) -> Vec<String> {
     ]
     .into_iter()
     .filter_map(Result::err)
+    .chain(console::check(config))
     .collect()
 }
 
@@ -172,10 +194,17 @@ async fn serve(
     management: Arc<ManagementService>,
     guard: Arc<CallerGuard>,
     watched_at: Option<SocketAddr>,
-    (output, demo, documents): (QueuedOutput, Option<u64>, Option<&'static Documents>),
+    (output, demo, documents, settings_in_effect): (
+        QueuedOutput,
+        Option<u64>,
+        &'static Documents,
+        Vec<SettingInEffect>,
+    ),
 ) -> Result<(), Failure> {
-    let listener = bind(&config.server.listen).await?;
+    let listener = bind("server.listen", &config.server.listen).await?;
+    let is_developer = config.access.mode == AccessMode::Developer;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
+    let pages = pages_address(&config).await?;
     let mut settings = HttpSettings::new(&config, address)?;
     if !settings.secret.is_empty() {
         let secret = token::kept_secret(&config.storage.data).map_err(Failure::Failed)?;
@@ -221,9 +250,25 @@ async fn serve(
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     let tokens = Arc::new(tokens.for_roles_of(permissions));
     settings.tokens = Some(tokens.clone());
-    if let Some(documents) = documents {
-        let names = service.settings().names.clone();
-        settings.pages = Some(console::pages(&config, &engine, &trail, tokens.clone(), names, documents)?);
+    if is_developer || pages.is_some() {
+        let sign_in = pages.as_ref().map(|(_, base_url)| console::sign_in(&config, base_url)).transpose();
+        let exchanges = Arc::new(Exchanges::new(is_developer));
+        let parts = console::ConsoleParts {
+            config: &config,
+            settings: settings_in_effect,
+            engine: &engine,
+            trail: &trail,
+            tokens: tokens.clone(),
+            names: service.settings().names.clone(),
+            faults: service.registry().faults().clone(),
+            management: management.clone(),
+            metrics: settings.metrics.clone(),
+            exchanges: exchanges.clone(),
+            documents,
+            sign_in: sign_in.map_err(Failure::Failed)?,
+        };
+        settings.exchanges = Some(exchanges);
+        settings.pages = Some(console::pages(parts)?);
     }
     service.registry().add_samples().await.map_err(Failure::Failed)?;
     let demo = match demo {
@@ -246,9 +291,11 @@ async fn serve(
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
+    let (pages, console_url) = pages.unzip();
+    let open_at = if is_developer { Some(settings.root()) } else { console_url };
     let told = introduction(
         config.access.mode,
-        (&settings.root(), &settings.base_url),
+        (open_at.as_deref(), &settings.base_url),
         folder,
         watched_at.map(|address| (config.management.scheme(), address)),
     );
@@ -258,7 +305,7 @@ async fn serve(
     parts.push(Box::new(management::ManagementAddress(guard)));
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
-    if config.access.mode == AccessMode::Developer {
+    if is_developer {
         parts.push(Box::new(management::DeveloperMode));
     }
     parts.push(Box::new(management::BackupPart {
@@ -290,7 +337,7 @@ async fn serve(
         management.enter(ServicePhase::Draining);
         tokio::time::sleep(notice).await;
     };
-    http::serve(listener, server, stop).await;
+    http::serve_with_pages(listener, pages, server, stop).await;
     drop(socket);
     // A backup that is being taken ends between two pieces.
     drop(schedule);
@@ -406,10 +453,12 @@ fn expect_clock(now: SystemTime) -> Result<(), Failure> {
     }
 }
 
-async fn bind(listen: &str) -> Result<tokio::net::TcpListener, Failure> {
+/// Listens on the address of a setting.
+async fn bind(setting: &str, listen: &str) -> Result<tokio::net::TcpListener, Failure> {
     http::bind(listen).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => {
-            let advice = "stop what listens there or choose another address with --listen";
+            let flag = if setting == "server.listen" { " (--listen)" } else { "" };
+            let advice = format!("stop what listens there or choose another address with {setting}{flag}");
             Failure::Failed(format!("{listen} is already in use; {advice}"))
         }
         ErrorKind::PermissionDenied => {
@@ -417,10 +466,19 @@ async fn bind(listen: &str) -> Result<tokio::net::TcpListener, Failure> {
         }
         ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is not an address of this machine")),
         ErrorKind::InvalidInput => {
-            Failure::Usage(format!("server.listen = '{listen}' is not an address with a port, such as 127.0.0.1:8080"))
+            Failure::Usage(format!("{setting} = '{listen}' is not an address with a port, such as 127.0.0.1:8080"))
         }
         _ => Failure::Failed(format!("{listen} cannot be listened on: {error}")),
     })
+}
+
+/// Where `hcert serve` has pages, and how browsers find them.
+async fn pages_address(config: &Config) -> Result<Option<(tokio::net::TcpListener, String)>, Failure> {
+    let listen = config.console.listen.as_deref().filter(|_| config.access.mode == AccessMode::Jwt);
+    let Some(listen) = listen else { return Ok(None) };
+    let listener = bind("console.listen", listen).await?;
+    let address = listener.local_addr().map_err(|error| Failure::Failed(format!("console.listen: {error}")))?;
+    Ok(Some((listener, config.console_base_url(address))))
 }
 
 fn catch(kind: SignalKind) -> Result<Signal, Failure> {
@@ -460,7 +518,7 @@ const DEVELOPER_NOTE: &str = "mode   developer: everybody on this machine may do
 
 fn introduction(
     mode: AccessMode,
-    (root, base_url): (&str, &str),
+    (open_at, base_url): (Option<&str>, &str),
     data: &Path,
     watched_at: Option<(&str, SocketAddr)>,
 ) -> String {
@@ -469,11 +527,12 @@ fn introduction(
     let watched_at =
         watched_at.map(|(scheme, address)| format!("health {scheme}://{address}/health\n")).unwrap_or_default();
     let (mode, note) = match mode {
-        AccessMode::Developer => (" in developer mode", format!("open   {root}/ in a browser\n{DEVELOPER_NOTE}")),
-        AccessMode::Jwt => ("", String::new()),
+        AccessMode::Developer => (" in developer mode", DEVELOPER_NOTE),
+        AccessMode::Jwt => ("", ""),
     };
+    let open = open_at.map(|root| format!("open   {root}/ in a browser\n")).unwrap_or_default();
     format!(
-        "hcert {version}{mode} listens on {base_url}\n{note}data   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
+        "hcert {version}{mode} listens on {base_url}\n{open}{note}data   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
         data.display()
     )
 }
@@ -485,7 +544,7 @@ mod tests {
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
         let watched_at = Some(("http", "127.0.0.1:8081".parse().unwrap()));
-        let address = ("http://127.0.0.1:8080", "http://127.0.0.1:8080/fhir");
+        let address = (None, "http://127.0.0.1:8080/fhir");
         let told = introduction(AccessMode::Jwt, address, Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));
@@ -512,7 +571,7 @@ mod tests {
             ("192.0.2.1:0", "not an address of this machine"),
             ("127.0.0.1", "not an address with a port"),
         ] {
-            let failure = bind(listen).await.unwrap_err();
+            let failure = bind("server.listen", listen).await.unwrap_err();
             assert!(failure.to_string().contains(told), "{failure}");
         }
     }

@@ -81,11 +81,14 @@ pub struct AccessToken {
     pub issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
-    /// Where the issuer authorizes users and issues tokens. The service only publishes these addresses.
+    /// Where the issuer authorizes users and issues tokens. The service publishes these addresses, and its console uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_endpoint: Option<String>,
+    /// Where the issuer ends the session of a user. The console leads there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_session_endpoint: Option<String>,
     pub algorithms: Vec<Algorithm>,
     pub leeway_s: u32,
     pub max_lifetime_s: u32,
@@ -131,6 +134,7 @@ impl Default for AccessToken {
             audience: None,
             authorization_endpoint: None,
             token_endpoint: None,
+            end_session_endpoint: None,
             algorithms: vec![Algorithm::RS256, Algorithm::ES256],
             leeway_s: limits::TOKEN_LEEWAY_S,
             max_lifetime_s: limits::TOKEN_LIFETIME_S_MAX,

@@ -43,6 +43,7 @@ pub fn all(config: &Config) -> Vec<String> {
         ("access.token.jwks", keys, keys.is_some_and(holds_private_key)),
         ("access.token.jwks_ca", token.jwks_ca.as_deref(), false),
         ("access.token.denied", token.denied.as_deref(), false),
+        ("console.client_secret_file", config.console.client_secret_file.as_deref(), true),
         ("registry.remote.ca_file", remote.ca_file.as_deref(), false),
         ("registry.remote.token_file", remote.token_file.as_deref(), true),
         ("registry.remote.exchange.ca_file", remote.exchange.ca_file.as_deref(), false),
@@ -58,8 +59,13 @@ pub fn all(config: &Config) -> Vec<String> {
     let data = &config.storage.data;
     let passes = lets_pass(data);
     let within = IN_DATA.iter().filter_map(|(what, name)| exposed_within(what, &data.join(name), passes));
+    let texts = config.console.texts.iter().map(|file| ("console.texts", Some(&**file), false));
     let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
-    let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
+    let named = files
+        .into_iter()
+        .chain(lists)
+        .chain(texts)
+        .filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     let of_backups =
         config.backup.folder.iter().find_map(|folder| of_files("backup.folder", folder, lets_pass(folder), &[]));
     // What is reported by name is not reported once more as one of the files.

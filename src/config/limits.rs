@@ -210,3 +210,12 @@ pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// Characters of a header of X-Road that the audit trail keeps, and of a name in a path of X-Road. Contract 1.4.
 pub const X_ROAD_CHARACTERS_MAX: usize = 256;
+
+/// Characters of the text that every page of the console shows. It is a line or two; more hides the page.
+pub const ANNOUNCEMENT_CHARACTERS_MAX: usize = 500;
+
+/// Further languages of the console. Each has a button on every page.
+pub const CONSOLE_LANGUAGES_MAX: usize = 8;
+
+/// Seconds before the end of a sign-in that the console warns (default of `console.expiry_warning_s`). Long enough to finish a form.
+pub const EXPIRY_WARNING_S: u64 = 120;

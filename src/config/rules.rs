@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::access::{self, is_loopback};
+use super::console_rules;
 use super::within::is_within_by_name;
 use super::{AccessMode, CallersToken, Config, ExchangeSettings, FaultRule, RegistryMode, management, tls};
 use crate::config::limits::{
@@ -72,6 +73,7 @@ const RANGES: &[Range] = &[
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
+    range("console.expiry_warning_s",          0,   3_600, "seconds"),
     range("management.drain_notice_s",         0,     300, "seconds"),
     range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
     range("log.sample",                        1, 1_000_000, "answers"),
@@ -86,6 +88,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     cut_slashes(&mut config.server.base_path);
     config.server.base_url.as_mut().map(cut_slashes);
     config.registry.remote.address.as_mut().map(cut_slashes);
+    config.console.base_url.as_mut().map(cut_slashes);
 
     let mut problems = Vec::new();
     let table = match Table::try_from(&*config) {
@@ -129,6 +132,7 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
         ("registry.remote.address", &remote.address),
         ("access.token.authorization_endpoint", &token.authorization_endpoint),
         ("access.token.token_endpoint", &token.token_endpoint),
+        ("access.token.end_session_endpoint", &token.end_session_endpoint),
     ] {
         if let Some(text) = text.as_deref().filter(|text| !text.starts_with("http")) {
             problems.push(refusal(key, text, "an address that begins with http:// or https://"));
@@ -216,37 +220,45 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
         config.server.plain_behind_proxy,
     ));
     problems.extend(access::problems(&config.access));
+    problems.extend(console_rules::problems(config));
     problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     problems
 }
 
-/// What a rule for faults must be. The fault itself is read by the registry, which knows the codes.
+/// What rules for faults must be.
 fn faults(rules: &[FaultRule]) -> Vec<String> {
     let mut problems = Vec::new();
     if rules.len() > FAULT_RULES_MAX {
         problems.push(format!("registry.fault has {} rules; {FAULT_RULES_MAX} are allowed", rules.len()));
     }
     for (number, rule) in rules.iter().enumerate() {
-        let mut refuse = |problem: String| problems.push(format!("registry.fault[{number}]{problem}"));
-        let ((Some(pattern), None) | (None, Some(pattern))) = (&rule.identifier, &rule.path) else {
-            refuse(" needs either an identifier or a path".to_owned());
-            continue;
-        };
-        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
-            refuse(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
-        }
-        if rule.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
-            refuse(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
-        }
-        if !(0.0..=1.0).contains(&rule.probability) {
-            refuse(format!(".probability = {} is out of range: 0 to 1", rule.probability));
-        }
-        if rule.times == Some(0) {
-            refuse(".times = 0 is out of range: at least 1".to_owned());
-        }
+        problems.extend(rule.problems().into_iter().map(|problem| format!("registry.fault[{number}]{problem}")));
     }
     problems
+}
+
+impl FaultRule {
+    /// What is wrong with it, to be read behind its name. The fault itself is read by the registry, which knows the codes.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let ((Some(pattern), None) | (None, Some(pattern))) = (&self.identifier, &self.path) else {
+            return vec![" needs either an identifier or a path".to_owned()];
+        };
+        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
+            problems.push(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
+        }
+        if self.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
+            problems.push(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
+        }
+        if !(0.0..=1.0).contains(&self.probability) {
+            problems.push(format!(".probability = {} is out of range: 0 to 1", self.probability));
+        }
+        if self.times == Some(0) {
+            problems.push(".times = 0 is out of range: at least 1".to_owned());
+        }
+        problems
+    }
 }
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {
@@ -269,8 +281,10 @@ fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)>
         config.registry.remote.address.iter().map(|text| ("registry.remote.address".to_owned(), text.as_str()));
     let token = &config.access.token;
     let endpoints = [
+        ("console.base_url", &config.console.base_url),
         ("access.token.authorization_endpoint", &token.authorization_endpoint),
         ("access.token.token_endpoint", &token.token_endpoint),
+        ("access.token.end_session_endpoint", &token.end_session_endpoint),
     ];
     let endpoints = endpoints.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
     let external = [("registry.external_reference_system".to_owned(), external.as_str())];

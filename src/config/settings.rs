@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AccessSettings, ManagementSettings, Network, Secret, TlsSettings, XRoadSender, limits};
+use super::{AccessSettings, ConsoleSettings, ManagementSettings, Network, Secret, TlsSettings, XRoadSender, limits};
 use certificate::search::limits::{COUNT_DEFAULT, COUNT_MAX};
 
 /// All settings. Their meaning stands in `hcert.toml`.
@@ -24,6 +24,7 @@ pub struct Config {
     pub backup: BackupSettings,
     pub registry: RegistrySettings,
     pub access: AccessSettings,
+    pub console: ConsoleSettings,
     pub x_road: XRoadSettings,
     pub namespaces: Namespaces,
     pub management: ManagementSettings,

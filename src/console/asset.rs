@@ -11,8 +11,10 @@ use base::hex::Hex;
 /// Name, media type and text.
 const ASSETS: &[(&str, &str, &str)] = &[
     ("hc.css", "text/css; charset=utf-8", include_str!("assets/hc.css")),
+    ("expiry.js", "text/javascript; charset=utf-8", include_str!("assets/expiry.js")),
     ("hc.js", "text/javascript; charset=utf-8", include_str!("assets/hc.js")),
     ("search.js", "text/javascript; charset=utf-8", include_str!("assets/search.js")),
+    ("live.js", "text/javascript; charset=utf-8", include_str!("assets/live.js")),
 ];
 
 /// Characters of the digest in an address.

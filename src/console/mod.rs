@@ -3,11 +3,13 @@
 
 mod asset;
 mod diff;
+mod json_lines;
 mod page;
 mod reading;
 mod screen;
 mod search_form;
 mod session;
+mod snippets;
 mod sources;
 mod texts;
 mod visit;
@@ -17,13 +19,17 @@ use std::sync::Arc;
 use maud::html;
 use tokio::sync::OnceCell;
 
-use crate::http::pages::{Api, PageAnswer, PageRequest, Pages, Soon};
+use crate::http::pages::{Api, PageAnswer, PageMaker, PageRequest, Soon};
 use certificate::search::seal::SealKey;
-use screen::{audit, certificates, change, documents, patients, start, terminology};
+pub use screen::sign_in::RETURN_PATH;
+use screen::{audit, certificates, change, documents, patients, sign_in, start, terminology};
 use session::{PartPlayed, Session};
-pub use sources::{CheckTrail, ConsoleSources, FillStore, TrailCheck};
-use texts::Texts;
-use visit::Visit;
+pub use sources::{
+    CheckTrail, ConsoleSources, FaultSwitch, FillStore, NoteFault, OwnWords, ServiceHealth, SettingInEffect, SignIn,
+    TellHealth, TrailCheck,
+};
+pub use texts::Texts;
+use visit::{Visit, own_path};
 
 /// Makes the pages.
 pub struct Console {
@@ -41,7 +47,10 @@ impl std::fmt::Debug for Console {
 
 impl Console {
     pub fn new(sources: ConsoleSources) -> Console {
-        Console { key: SealKey::new(&sources.key), texts: Texts::built_in(), sources }
+        let mut sources = sources;
+        let mut texts = Texts::built_in();
+        texts.append(&mut sources.words.texts);
+        Console { key: SealKey::new(&sources.key), texts, sources }
     }
 
     /// The texts of a reader: of the language they chose, or the first that their browser names, or the first there is.
@@ -53,21 +62,39 @@ impl Console {
     }
 }
 
-impl Pages for Console {
-    fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
+impl PageMaker for Console {
+    fn answer(&self, mut request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer> {
         Box::pin(async move {
             if let Some(file) = request.path.strip_prefix("/assets/").and_then(asset::answer) {
                 return file;
             }
-            let is_new = !request.cookies.contains("hcert-console=");
+            self.sources.exchanges.watch();
+            let sign_in = self.sources.sign_in.as_ref();
+            request.is_secure |= sign_in.is_some_and(|sign_in| sign_in.client.is_secure());
             let session = Session::read(&request.cookies, request.is_secure, &self.key);
+            let is_new = session.is_none();
+            let session = session.unwrap_or_else(Session::begin);
             let texts = self.texts_for(session.language.as_deref(), &request.languages);
             let languages = self.texts.iter().map(|texts| texts.language.as_str()).collect();
             let (sources, key, token) = (&self.sources, &self.key, OnceCell::new());
-            let visit = Visit { sources, key, texts, languages, request, session, api, token };
-            let mut answer = if visit.request.is_form { act(&visit).await } else { show(&visit).await };
-            if is_new && answer.cookie.is_none() {
-                answer.cookie = visit.session.cookie(&visit.request.root, visit.request.is_secure, &self.key);
+            let (identity, refused) = match (sign_in, &session.token) {
+                (Some(_), Some(token)) => match sources.tokens.who(&format!("Bearer {token}")).await {
+                    Ok(identity) => (Some(identity), None),
+                    Err(refused) => (None, Some(refused)),
+                },
+                _ => (None, None),
+            };
+            let visit = Visit { sources, key, texts, languages, request, session, identity, api, token };
+            let mut answer = match () {
+                () if visit.is_stranger() && !sign_in::is_open(&visit.request.path) => {
+                    sign_in::required(&visit, refused.as_ref())
+                }
+                () if visit.request.is_form => act(&visit).await,
+                () => show(&visit).await,
+            };
+            // A browser that was led here from elsewhere may only have kept its cookie back.
+            if is_new && !visit.request.is_from_elsewhere && answer.cookies.is_empty() {
+                answer.cookies.extend(visit.cookie(&visit.session));
             }
             answer
         })
@@ -78,6 +105,8 @@ impl Pages for Console {
 async fn show(visit: &Visit<'_>) -> PageAnswer {
     let path = visit.request.path.split('/').skip(1).collect::<Vec<_>>();
     match path[..] {
+        ["sign-in"] => sign_in::begin(visit),
+        ["signed-in"] => sign_in::complete(visit).await,
         [""] => start::show(visit).await,
         ["certificates"] => certificates::show(visit).await,
         ["certificates", "new"] => change::show_new(visit).await,
@@ -90,6 +119,19 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["terminology", kind @ ("CodeSystem" | "ValueSet"), id] => terminology::show_list(visit, kind, id).await,
         ["audit"] => audit::show(visit).await,
         ["audit", id] => audit::show_one(visit, id).await,
+        ["api"] => screen::api::list(visit).await,
+        ["api", id] => screen::api::show(visit, id).await,
+        ["validate"] => screen::validate::show(visit).await,
+        ["traffic"] => screen::traffic::show(visit),
+        ["traffic", "rows"] => screen::traffic::newest(visit),
+        ["traffic", number] => screen::traffic::show_one(visit, number).unwrap_or_else(|| nowhere(visit)),
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::show(visit, switch).await,
+            None => nowhere(visit),
+        },
+        ["settings"] => screen::settings::show(visit).await,
+        ["health"] => screen::health::show(visit).await,
+        ["access"] => screen::access::show(visit).await,
         ["documents"] => documents::list(visit),
         ["pictures", ..] => documents::picture(visit, &path[1..].join("/")).unwrap_or_else(|| nowhere(visit)),
         ["documents", ..] => documents::show(visit, &path[1..].join("/")),
@@ -116,6 +158,15 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
             visit.go_with(&session, own_path(visit.field("back")))
         }
         ["part"] if visit.sources.is_developer => play(visit),
+        ["sign-out"] => sign_in::end(visit),
+        ["api", "try"] => screen::api::send(visit).await,
+        ["validate"] => screen::validate::judge(visit).await,
+        ["traffic", number] => screen::traffic::replay(visit, number).await.unwrap_or_else(|| nowhere(visit)),
+        ["faults"] => match &visit.sources.faults {
+            Some(switch) => screen::faults::act(visit, switch).await,
+            None => nowhere(visit),
+        },
+        ["access", "why"] => screen::access::explain(visit).await,
         ["fill"] => start::fill(visit).await,
         ["certificates"] => certificates::act(visit).await,
         ["patients"] => patients::act(visit),
@@ -133,6 +184,9 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
 /// Takes a part, or gives it up.
 fn play(visit: &Visit<'_>) -> PageAnswer {
     let some = |name: &str| Some(visit.field(name).to_owned()).filter(|value| !value.is_empty());
+    if let Some(role) = some("role").filter(|role| !visit.sources.roles.contains_key(role)) {
+        return screen::access::unknown_role(visit, &role);
+    }
     let part = some("role").map(|role| PartPlayed {
         role,
         person: visit.field("person").to_owned(),
@@ -141,11 +195,6 @@ fn play(visit: &Visit<'_>) -> PageAnswer {
         represented_party: some("represented-party"),
     });
     visit.go_with(&Session { part, ..visit.session.clone() }, own_path(visit.field("back")))
-}
-
-/// A path of the console that a form brought along; `/` in place of anything else.
-fn own_path(path: &str) -> &str {
-    if path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n']) { path } else { "/" }
 }
 
 fn nowhere(visit: &Visit<'_>) -> PageAnswer {

@@ -86,21 +86,16 @@ impl SearchForm {
 
     /// The search as a POST to the API, so that no value stands in an address there either. `more` goes before what the form would say.
     pub(super) async fn request(&self, visit: &Visit<'_>, kind: &str, more: &[(&str, &str)]) -> ApiRequest {
-        let body = self.query(more).into_bytes();
-        let mut request = visit.api_request("POST", &format!("/{kind}/_search"), body).await;
-        request.headers.retain(|(name, _)| name != "content-type");
-        request.headers.push(("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
-        request
-    }
-
-    /// What the API is asked, with the page and its hits.
-    pub(super) fn query(&self, more: &[(&str, &str)]) -> String {
         let (page, hits) = (self.page.to_string(), HITS.to_string());
         let own = self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let own = own.filter(|(name, _)| !more.iter().any(|(known, _)| known == name));
         let said = |name: &str| !self.value(name).is_empty() || more.iter().any(|(known, _)| *known == name);
         let paging = [(PAGE, page.as_str()), ("_count", hits.as_str())].into_iter().filter(|(name, _)| !said(name));
-        link::encode(own.chain(paging).chain(more.iter().copied()))
+        let body = link::encode(own.chain(paging).chain(more.iter().copied()));
+        let mut request = visit.api_request("POST", &format!("/{kind}/_search"), body.into_bytes()).await;
+        request.headers.retain(|(name, _)| name != "content-type");
+        request.headers.push(("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
+        request
     }
 }
 

@@ -12,6 +12,9 @@ const NAME_OVER_TLS: &str = "__Host-hcert-console";
 const COOKIE_USE: &[u8] = b"hcert console session 1";
 const FORM_USE: &[u8] = b"hcert console form 1";
 
+/// Bytes of a cookie that browsers keep, name and value. RFC 6265, 6.1.
+const COOKIE_BYTES_MAX: usize = 4096;
+
 /// The content of the cookie.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -27,9 +30,6 @@ pub(super) struct Session {
     /// In `hcert serve`: the access token of the reader.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// When the token ends, seconds since 1970 UTC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expires: Option<i64>,
 }
 
 /// Whom a developer's token shall name.
@@ -49,23 +49,28 @@ pub(super) struct PartPlayed {
 }
 
 impl Session {
-    /// The session of a browser, or a new one. `cookies`: the header.
-    pub(super) fn read(cookies: &str, is_secure: bool, key: &SealKey) -> Session {
+    /// A new one.
+    pub(super) fn begin() -> Session {
+        Session { id: uuid::Uuid::new_v4().simple().to_string(), ..Session::default() }
+    }
+
+    /// The session that a browser brings. `cookies`: the header.
+    pub(super) fn read(cookies: &str, is_secure: bool, key: &SealKey) -> Option<Session> {
         let named = format!("{}=", name(is_secure));
         let sealed = cookies.split("; ").find_map(|cookie| cookie.trim().strip_prefix(&named));
         let opened = sealed.and_then(|sealed| key.open_for(COOKIE_USE, sealed));
         let read = opened.and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
         read.filter(|session| !session.id.is_empty())
-            .unwrap_or_else(|| Session { id: uuid::Uuid::new_v4().simple().to_string(), ..Session::default() })
     }
 
-    /// The header `Set-Cookie`. `root`: what stands before every path of the server.
+    /// The header `Set-Cookie`; nothing where it is larger than browsers keep. `root`: what stands before every path of the server.
     pub(super) fn cookie(&self, root: &str, is_secure: bool, key: &SealKey) -> Option<String> {
         let sealed = key.seal_for(COOKIE_USE, serde_json::to_vec(self).ok()?).ok()?;
         // A name with the prefix __Host- demands the whole host.
         let path = if is_secure { "/" } else { &format!("{root}/") };
         let secure = if is_secure { "; Secure" } else { "" };
-        Some(format!("{}={sealed}; Path={path}; HttpOnly; SameSite=Strict{secure}", name(is_secure)))
+        let cookie = format!("{}={sealed}", name(is_secure));
+        (cookie.len() <= COOKIE_BYTES_MAX).then(|| format!("{cookie}; Path={path}; HttpOnly; SameSite=Strict{secure}"))
     }
 
     /// What a form of this browser has to bring.
@@ -92,13 +97,20 @@ mod tests {
         let session = Session { id: "a".to_owned(), language: Some("et".to_owned()), ..Session::default() };
         let cookie = session.cookie("", false, &key).unwrap();
         let sent = cookie.split(';').next().unwrap();
-        assert_eq!(Session::read(&format!("x=1; {sent}"), false, &key).id, "a");
+        assert_eq!(Session::read(&format!("x=1; {sent}"), false, &key).unwrap().id, "a");
         for wrong in [&sent[..sent.len() - 2], "hcert-console=", "", "hcert-console=AAAA"] {
-            let other = Session::read(wrong, false, &key);
-            assert!(other.id.len() == 32 && other.language.is_none(), "{wrong}");
+            assert!(Session::read(wrong, false, &key).is_none(), "{wrong}");
         }
-        assert_ne!(Session::read(sent, false, &SealKey::new(&[8; 32])).id, "a");
+        assert!(Session::read(sent, false, &SealKey::new(&[8; 32])).is_none());
+        assert_ne!(Session::begin().id, Session::begin().id);
         assert!(session.cookie("", true, &key).unwrap().starts_with("__Host-hcert-console="));
+    }
+
+    #[test]
+    fn a_token_that_no_browser_would_keep_makes_no_cookie() {
+        let key = SealKey::new(&[7; 32]);
+        let of = |length: usize| Session { token: Some("a".repeat(length)), ..Session::begin() }.cookie("", true, &key);
+        assert!(of(2_900).is_some() && of(3_000).is_none());
     }
 
     #[test]

@@ -9,8 +9,10 @@ use tokio::sync::OnceCell;
 use super::session::{PartPlayed, Session};
 use super::sources::ConsoleSources;
 use super::texts::Texts;
+use crate::access::Identity;
 use crate::access::token::TokenRequest;
 use crate::http::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest};
+use certificate::search::link;
 use certificate::search::seal::SealKey;
 use fhir::outcome::Language;
 
@@ -23,6 +25,8 @@ pub(super) struct Visit<'c> {
     pub languages: Vec<&'c str>,
     pub request: PageRequest,
     pub session: Session,
+    /// Who is signed in, in `hcert serve`.
+    pub identity: Option<Arc<Identity>>,
     pub api: Arc<dyn Api>,
     /// The token that goes with requests to the API; nothing where none does.
     pub token: OnceCell<Option<String>>,
@@ -130,15 +134,6 @@ impl Visit<'_> {
         Some(issued.token)
     }
 
-    /// A whole page.
-    pub(super) fn page(&self, title: &str, content: &Markup) -> PageAnswer {
-        self.page_with_status(200, title, content)
-    }
-
-    pub(super) fn page_with_status(&self, status: u16, title: &str, content: &Markup) -> PageAnswer {
-        PageAnswer::html(status, super::page::whole(self, title, content).into_string())
-    }
-
     /// The way to another page of the console, after a form.
     pub(super) fn go_to(&self, path: &str) -> PageAnswer {
         PageAnswer::go_on(self.href(path))
@@ -146,8 +141,29 @@ impl Visit<'_> {
 
     /// The way to another page, with the session as it is now.
     pub(super) fn go_with(&self, session: &Session, path: &str) -> PageAnswer {
-        let cookie = session.cookie(&self.request.root, self.request.is_secure, self.key);
-        PageAnswer { cookie, ..self.go_to(path) }
+        PageAnswer { cookies: self.cookie(session).into_iter().collect(), ..self.go_to(path) }
+    }
+
+    /// The header `Set-Cookie` of a session.
+    pub(super) fn cookie(&self, session: &Session) -> Option<String> {
+        session.cookie(&self.request.root, self.request.is_secure, self.key)
+    }
+
+    /// Whether the reader has to sign in first.
+    pub(super) fn is_stranger(&self) -> bool {
+        self.sources.sign_in.is_some() && self.identity.is_none()
+    }
+
+    /// The address where the reader signs in and comes back to a page.
+    pub(super) fn sign_in_href(&self, back: &str) -> String {
+        self.href(&format!("/sign-in?{}", link::encode([("back", back)])))
+    }
+
+    /// Path and query of this page, below the pages.
+    pub(super) fn here(&self) -> String {
+        let query = link::encode(self.request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let path = &link::encode([("", self.request.path.as_str())])[1..];
+        if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
     }
 
     /// A form that is sent to a page of the console.
@@ -187,16 +203,22 @@ impl Visit<'_> {
 
     /// One issue of an OperationOutcome.
     pub(super) fn issue(&self, issue: &Value) -> Markup {
+        self.issue_with(issue, None, &html! {})
+    }
+
+    /// One issue under an id, with more behind it.
+    pub(super) fn issue_with(&self, issue: &Value, id: Option<&str>, more: &Markup) -> Markup {
         let text = |name: &str| issue[name].as_str().unwrap_or_default();
         let code = issue["details"]["coding"][0]["code"].as_str().unwrap_or_default();
         let words = issue["details"]["text"].as_str().unwrap_or_else(|| text("diagnostics"));
         let expressions = issue["expression"].as_array().map_or(&[][..], Vec::as_slice);
         html! {
-            li.issue.(text("severity")) {
+            li.issue.(text("severity")) id=[id] {
                 span.severity { (self.texts.find(&format!("severity.{}", text("severity"))).unwrap_or_else(|| text("severity"))) }
                 " " code { (code) } " " (words)
                 @if !text("diagnostics").is_empty() && text("diagnostics") != words { br; small { (text("diagnostics")) } }
                 @for expression in expressions { " " code.expression { (expression.as_str().unwrap_or_default()) } }
+                (more)
             }
         }
     }
@@ -206,5 +228,26 @@ impl Visit<'_> {
         let escaped = html! { (self.t(key)) }.into_string();
         let start = html! { a href=(self.href(path)) {} }.into_string().replace("</a>", "");
         PreEscaped(escaped.replace("{a}", &start).replace("{/a}", "</a>"))
+    }
+}
+
+/// A path of the console that a form or an address brought along; `/` in place of anything else.
+pub(super) fn own_path(path: &str) -> &str {
+    let is_own = path.starts_with('/') && !path.starts_with("//") && !path.contains('\\');
+    if is_own && path.bytes().all(|byte| byte.is_ascii_graphic()) { path } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_out_of_the_console() {
+        for path in ["/", "/certificates?status=final&_page=2", "/certificates/1"] {
+            assert_eq!(own_path(path), path);
+        }
+        for path in ["", "//evil.example", "https://evil.example", "/\\evil.example", "/a\r\nb", "/õ", "/a b"] {
+            assert_eq!(own_path(path), "/", "{path}");
+        }
     }
 }

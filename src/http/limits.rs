@@ -58,3 +58,12 @@ pub const REQUEST_ID_CHARACTERS_MAX: usize = 128;
 /// How many times its size an answer with `_pretty` may have. A page of certificates has less than twice; one with long lists deep inside
 /// could have thirty times.
 pub const INDENTED_EXPANSION: usize = 4;
+
+/// Exchanges that are kept for people who watch.
+pub const EXCHANGES_MAX: usize = 2_000;
+
+/// Bytes of all of them together.
+pub const EXCHANGES_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Bytes of each body of an exchange that is kept; the rest of a larger one is left out.
+pub const EXCHANGE_BODY_BYTES_MAX: usize = 64 * 1024;

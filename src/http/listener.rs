@@ -30,7 +30,7 @@ use super::tls::{TlsHandshake, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::UnreadAnswers;
 use super::write_timeout::{Reset, WriteTimeoutStream};
-use super::{HttpServer, Interactions, RequestOrigin, call, sender};
+use super::{AddressOffer, HttpServer, Interactions, RequestOrigin, call, sender};
 use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
 use base::log::event;
@@ -123,6 +123,17 @@ pub async fn serve<L: Listen, R: Interactions>(
     server: Arc<HttpServer<R>>,
     shutdown: impl Future<Output = ()>,
 ) {
+    serve_with_pages(listener, None, server, shutdown).await;
+}
+
+/// As [`serve`], with an address for pages alone. The connections of both are bounded together.
+pub async fn serve_with_pages<L: Listen, R: Interactions>(
+    listener: L,
+    pages: Option<L>,
+    server: Arc<HttpServer<R>>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let of_listener = if server.settings.is_developer { AddressOffer::Both } else { AddressOffer::Api };
     let settings = &server.settings;
     let per_address_max = settings.connections_per_address_max;
     let slots = ConnectionSlots::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
@@ -130,10 +141,16 @@ pub async fn serve<L: Listen, R: Interactions>(
     let (phase, seen) = watch::channel(StopPhase::Open);
     let mut shutdown = pin!(shutdown);
     loop {
-        let accepted = select! {
+        let next = async {
+            select! {
+                accepted = listener.accept() => (accepted, of_listener),
+                accepted = accept_from(pages.as_ref()) => (accepted, AddressOffer::Pages),
+            }
+        };
+        let (accepted, offer) = select! {
             biased;
             () = &mut shutdown => break,
-            accepted = listener.accept() => accepted,
+            next = next => next,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -147,11 +164,12 @@ pub async fn serve<L: Listen, R: Interactions>(
             }
         };
         let (server, seen) = (Arc::clone(&server), seen.clone());
+        let accepted = Accepted { stream, peer, offer };
         match slots.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
             Ok(slot) => {
                 count(&server.load.connections_accepted);
                 tokio::spawn(async move {
-                    serve_connection(stream, peer, server, Arc::clone(&slot.connection), seen, None).await;
+                    serve_connection(accepted, server, Arc::clone(&slot.connection), seen, None).await;
                     drop(slot);
                 });
             }
@@ -161,14 +179,14 @@ pub async fn serve<L: Listen, R: Interactions>(
                 let Ok(room) = Arc::clone(&refusals).try_acquire_owned() else { continue };
                 tokio::spawn(async move {
                     let connection = Connection::new(Arc::clone(&server.load));
-                    let refusing = serve_connection(stream, peer, server, connection, seen, Some(reason));
+                    let refusing = serve_connection(accepted, server, connection, seen, Some(reason));
                     let _ = timeout(Duration::from_secs(REFUSAL_S), refusing).await;
                     drop(room);
                 });
             }
         }
     }
-    drop(listener);
+    drop((listener, pages));
     phase.send_replace(StopPhase::Draining);
     if timeout(server.settings.drain_timeout, slots.all_free()).await.is_err() {
         event!(CONNECTIONS_CUT, open = slots.open());
@@ -176,10 +194,24 @@ pub async fn serve<L: Listen, R: Interactions>(
     phase.send_replace(StopPhase::Cut);
 }
 
-/// Serves a connection, or tells every request of it why it has no slot.
-async fn serve_connection<S, R>(
+/// The next connection of a listener; never ready where there is none.
+async fn accept_from<L: Listen>(listener: Option<&L>) -> io::Result<(L::Stream, Option<IpAddr>)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A connection that came, and what it is told at its address.
+struct Accepted<S> {
     stream: S,
     peer: Option<IpAddr>,
+    offer: AddressOffer,
+}
+
+/// Serves a connection, or tells every request of it why it has no slot.
+async fn serve_connection<S, R>(
+    accepted: Accepted<S>,
     server: Arc<HttpServer<R>>,
     connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
@@ -189,9 +221,11 @@ async fn serve_connection<S, R>(
     R: Interactions,
 {
     let settings = &server.settings;
+    let Accepted { stream, peer, offer } = accepted;
     let stream = WriteTimeoutStream::new(stream, settings.write_timeout, Arc::clone(&connection));
     let Some(server_certificate) = &settings.tls else {
-        return speak(stream, None, peer, server, connection, phase, no_slot).await;
+        let accepted = Accepted { stream, peer, offer };
+        return speak(accepted, None, server, connection, phase, no_slot).await;
     };
     let handshake = select! {
         handshake = timeout(settings.header_timeout, shake_hands(server_certificate, stream)) => handshake,
@@ -201,7 +235,8 @@ async fn serve_connection<S, R>(
     match handshake {
         // On the heap, so that connections without TLS stay as small as they are.
         Ok(Ok((handshake, stream))) => {
-            Box::pin(speak(stream, Some(handshake), peer, server, connection, phase, no_slot)).await;
+            let accepted = Accepted { stream, peer, offer };
+            Box::pin(speak(accepted, Some(handshake), server, connection, phase, no_slot)).await;
         }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
@@ -210,9 +245,8 @@ async fn serve_connection<S, R>(
 /// Speaks a protocol: the one that was chosen in the handshake of TLS, or the one that the first bytes tell. Where they are of
 /// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
-    stream: S,
+    accepted: Accepted<S>,
     handshake: Option<TlsHandshake>,
-    peer: Option<IpAddr>,
     server: Arc<HttpServer<R>>,
     connection: Arc<Connection>,
     mut phase: watch::Receiver<StopPhase>,
@@ -221,6 +255,7 @@ async fn speak<S, R>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     R: Interactions,
 {
+    let Accepted { stream, peer, offer } = accepted;
     let (silence, write_timeout) = (server.settings.header_timeout, server.settings.write_timeout);
     let opened = select! {
         opened = timeout(silence, open(stream)) => opened,
@@ -243,7 +278,7 @@ async fn speak<S, R>(
             // The request is under way until its answer is on its own.
             let _busy = busy;
             match no_slot {
-                None => call(server, request, RequestOrigin { peer, connection }).await,
+                None => call(server, request, RequestOrigin { peer, connection, offer }).await,
                 Some(reason) => Ok(server.turn_away(request, reason, peer)),
             }
         }

@@ -13,6 +13,8 @@ mod clients;
 pub mod condition;
 mod connection;
 mod connection_slots;
+mod exchange_record;
+pub mod exchanges;
 mod forwarded_headers;
 mod frames;
 pub mod guard;
@@ -77,11 +79,11 @@ use base::trace::Trace;
 use connection_slots::NoSlot;
 use fhir::outcome::{Hcert, Issue, Outcome};
 pub use guard::{host_name, is_loopback};
-pub use listener::{Listen, bind, serve};
+pub use listener::{Listen, bind, serve, serve_with_pages};
 pub use load::LoadCounters;
 use load::count;
 pub use pretty::indent;
-use request_head::{RequestFacts, RequestHead, RequestOrigin, RequestQuery};
+use request_head::{AddressOffer, RequestFacts, RequestHead, RequestOrigin, RequestQuery};
 use route::Route;
 pub use settings::HttpSettings;
 pub use tls::{check_lists, keep_current, present};
@@ -325,7 +327,8 @@ impl<R: Interactions> HttpServer<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        self.answer_well_formed(request, RequestOrigin { peer, connection: None }, Ok(())).await
+        self.answer_well_formed(request, RequestOrigin { peer, connection: None, offer: AddressOffer::Both }, Ok(()))
+            .await
     }
 
     /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.
@@ -344,8 +347,13 @@ impl<R: Interactions> HttpServer<R> {
         if sender::drop_claims(&self.settings, &mut parts, peer) {
             count(&self.load.x_road_dropped);
         }
-        if let Some(pages) = self.settings.pages.as_ref().filter(|_| pages::is_for_person(&parts)) {
-            return Box::pin(Arc::clone(&self).page(Arc::clone(pages), parts, body, peer)).await;
+        let is_for_person = match origin.offer {
+            AddressOffer::Api => false,
+            AddressOffer::Pages => true,
+            AddressOffer::Both => self.settings.pages.is_some() && pages::is_for_person(&parts),
+        };
+        if is_for_person {
+            return Box::pin(Arc::clone(&self).page(parts, body, peer, formed)).await;
         }
         let secure = security::is_secure(&self.settings, &parts, peer);
         let (head, query, mut known) = RequestHead::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
@@ -431,6 +439,9 @@ impl<R: Interactions> HttpServer<R> {
         }
         let (method, status, took) = (method_name(&parts.method), status.as_u16(), head.at.elapsed());
         let label = route::label(&head.route);
+        if let Some(watched) = known.watched.take() {
+            self.exchanged(head, known, *watched, took, &mut response);
+        }
         let counted = metrics::ResponseLabels { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));

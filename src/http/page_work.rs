@@ -1,4 +1,4 @@
-//! How a request for a page is answered: it is read, made by [`Pages`](super::pages::Pages), written, and logged.
+//! How a request for a page is answered: it is read, made by [`PageMaker`](super::pages::PageMaker), written, and logged.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -9,15 +9,19 @@ use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::{Body, Bytes};
 use hyper::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
-    HOST, HeaderName, HeaderValue, LOCATION, SET_COOKIE, VARY,
+    HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE, VARY,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant as Deadline;
 
 use super::answer_form::AnswerForm;
-use super::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Pages, Soon, is_of_own_page};
+use super::exchange_record::AskedByPage;
+use super::pages::{
+    Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest, Soon, is_from_elsewhere, is_of_own_page,
+};
 use super::query::{self, Pair};
+use super::request_head::{AddressOffer, RequestOrigin};
 use super::{
     HttpServer, Interactions, body, guard, guarded, header, message, method_name, proxy, respond, security, sender,
 };
@@ -44,7 +48,9 @@ impl<R: Interactions> Api for OwnApi<R> {
             let Some(request) = own_request(&server, request) else {
                 return ApiAnswer { status: StatusCode::BAD_REQUEST.as_u16(), ..ApiAnswer::default() };
             };
-            let (parts, body) = server.answer(request, self.peer).await.into_parts();
+            // Never a page: a page that asks for a page would ask without end.
+            let origin = RequestOrigin { peer: self.peer, connection: None, offer: AddressOffer::Api };
+            let (parts, body) = server.answer_well_formed(request, origin, Ok(())).await.into_parts();
             let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
             let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
             let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
@@ -53,7 +59,7 @@ impl<R: Interactions> Api for OwnApi<R> {
     }
 }
 
-/// A request as it would come from outside; nothing where no client could send it.
+/// A request as it would come from outside, but for its mark; nothing where no client could send it.
 fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> Option<Request<Full<Bytes>>> {
     let settings = server.settings();
     let root = settings.root();
@@ -67,17 +73,17 @@ fn own_request<R: Interactions>(server: &HttpServer<R>, request: ApiRequest) -> 
     if !request.body.is_empty() || matches!(request.method.as_str(), "POST" | "PUT") {
         built = built.header(CONTENT_LENGTH, request.body.len());
     }
-    built.body(Full::from(request.body)).ok()
+    built.extension(AskedByPage).body(Full::from(request.body)).ok()
 }
 
 impl<R: Interactions> HttpServer<R> {
-    /// Answers a person.
+    /// Answers a person. `formed` tells what is wrong with the request as HTTP.
     pub(super) async fn page<B>(
         self: Arc<Self>,
-        pages: Arc<dyn Pages>,
         parts: Parts,
         body: B,
         peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
     ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -86,7 +92,7 @@ impl<R: Interactions> HttpServer<R> {
         let wanted = AnswerForm::new(&parts.method, &parts.headers);
         let is_secure = security::is_secure(&self.settings, &parts, peer);
         let made = {
-            let making = pin!(self.page_answer(pages, &parts, body, peer, is_secure));
+            let making = pin!(self.page_answer(&parts, body, peer, is_secure, formed));
             guarded(making).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
         };
         let mut response = match made {
@@ -110,26 +116,31 @@ impl<R: Interactions> HttpServer<R> {
         });
         security::protect(response.headers_mut(), is_secure);
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        // With none at all browsers do not say either that a form is sent by a page of ours.
+        response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
         response
     }
 
     async fn page_answer<B>(
         self: &Arc<Self>,
-        pages: Arc<dyn Pages>,
         parts: &Parts,
         body: B,
         peer: Option<IpAddr>,
         is_secure: bool,
+        formed: Result<(), Issue>,
     ) -> Result<PageAnswer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        formed?;
         guard::check(&self.settings, parts)?;
         let settings = &self.settings;
+        let pages = settings.pages.as_ref().ok_or(Hcert::PathUnknown)?;
         let path = parts.uri.path();
         if path == "/" || path == PAGES_PATH {
             return Ok(PageAnswer::go_on(format!("{}{PAGES_PATH}/", settings.secret)));
         }
+        let below = path.strip_prefix(PAGES_PATH).filter(|below| below.starts_with('/'));
         let is_form = parts.method == Method::POST;
         if !is_form && !matches!(parts.method, Method::GET | Method::HEAD) {
             let issue = Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string());
@@ -139,16 +150,20 @@ impl<R: Interactions> HttpServer<R> {
         let text = |name: &HeaderName| header::joined(&parts.headers, name).unwrap_or_default();
         let request = PageRequest {
             is_form,
-            path: query::decode(&path[PAGES_PATH.len()..], false).ok_or(Hcert::PathUnknown)?,
+            path: below.and_then(|below| query::decode(below, false)).ok_or(Hcert::PathUnknown)?,
             query: query::pairs(parts.uri.query().unwrap_or_default())?,
             form,
-            cookies: text(&COOKIE),
+            // HTTP/2 may have a field for each cookie. RFC 9113, 8.2.3.
+            cookies: texts(&parts.headers, &COOKIE).join("; "),
             languages: text(&ACCEPT_LANGUAGE),
             root: settings.secret.clone(),
             base_path: settings.base_path.clone(),
             base_url: settings.base_url.clone(),
             is_secure,
+            is_from_elsewhere: is_from_elsewhere(parts),
         };
+        // Trail and bounds shall have the person's address, and not that of a proxy in front of the pages.
+        let peer = proxy::sender(settings, parts, peer).or(peer);
         let api = Arc::new(OwnApi { server: Arc::clone(self), peer });
         Ok(pages.answer(request, api).await)
     }
@@ -174,6 +189,10 @@ impl<R: Interactions> HttpServer<R> {
     }
 }
 
+fn texts<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
+    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect()
+}
+
 fn written(page: PageAnswer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -181,8 +200,9 @@ fn written(page: PageAnswer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
     let lasting = "private, max-age=31536000, immutable";
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(if page.is_lasting { lasting } else { "no-store" }));
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding, Accept-Language, Cookie"));
-    for (name, value) in [(LOCATION, page.location), (SET_COOKIE, page.cookie)] {
-        headers.extend(value.map(|value| (name, header::value(value))));
+    headers.extend(page.location.map(|location| (LOCATION, header::value(location))));
+    for cookie in page.cookies {
+        headers.append(SET_COOKIE, header::value(cookie));
     }
     if page.body.is_empty() {
         return response;

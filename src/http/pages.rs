@@ -21,7 +21,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Makes pages.
-pub trait Pages: Debug + Send + Sync + 'static {
+pub trait PageMaker: Debug + Send + Sync + 'static {
     /// Answers one request of a browser. `api` asks the API in its name.
     fn answer(&self, request: PageRequest, api: Arc<dyn Api>) -> Soon<'_, PageAnswer>;
 }
@@ -52,6 +52,8 @@ pub struct PageRequest {
     pub base_url: Arc<str>,
     /// Over TLS.
     pub is_secure: bool,
+    /// Whether a page of another site led here, so that the browser kept cookies back that are for this one alone.
+    pub is_from_elsewhere: bool,
 }
 
 /// A page, a file that it loads, or the way to another page.
@@ -62,8 +64,8 @@ pub struct PageAnswer {
     pub body: Bytes,
     /// Where to go on: after a form, 303.
     pub location: Option<String>,
-    /// `Set-Cookie`
-    pub cookie: Option<String>,
+    /// `Set-Cookie`, each
+    pub cookies: Vec<String>,
     /// Whether its address names its content, so that browsers may keep it.
     pub is_lasting: bool,
 }
@@ -114,6 +116,11 @@ pub(super) fn is_of_own_page(parts: &Parts) -> bool {
     }
 }
 
+/// Whether a page of another site led here, as the browser says.
+pub(super) fn is_from_elsewhere(parts: &Parts) -> bool {
+    parts.headers.get(SEC_FETCH_SITE).is_some_and(|site| site == "cross-site" || site == "same-site")
+}
+
 impl PageAnswer {
     pub fn html(status: u16, html: String) -> PageAnswer {
         PageAnswer {
@@ -121,7 +128,7 @@ impl PageAnswer {
             content_type: "text/html; charset=utf-8",
             body: html.into(),
             location: None,
-            cookie: None,
+            cookies: Vec::new(),
             is_lasting: false,
         }
     }

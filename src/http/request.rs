@@ -147,7 +147,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
-    use crate::http::request_head::RequestOrigin;
+    use crate::http::request_head::{AddressOffer, RequestOrigin};
     use crate::http::route::Route;
 
     fn parts(method: &str, headers: &[(&str, &str)]) -> Parts {
@@ -178,7 +178,7 @@ mod tests {
         let settings = HttpSettings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
-        let origin = RequestOrigin { peer: None, connection: None };
+        let origin = RequestOrigin { peer: None, connection: None, offer: AddressOffer::Api };
         let (head, _, known) = RequestHead::read(&settings, parts, origin, Ok(()), false);
         let Route::To(interaction) = &head.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();

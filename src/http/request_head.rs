@@ -10,6 +10,7 @@ use tokio::time::Instant as Deadline;
 use super::answer_form::AnswerForm;
 use super::clients::CountedFor;
 use super::connection::Connection;
+use super::exchanges::KeptBody;
 use super::media::{self, MediaTypes};
 use super::query::{self, Pair};
 use super::route::{self, Route};
@@ -27,6 +28,18 @@ pub struct RequestOrigin {
     pub peer: Option<IpAddr>,
     /// Its connection, where it came by one.
     pub connection: Option<Arc<Connection>>,
+    pub offer: AddressOffer,
+}
+
+/// What there is at the address that a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOffer {
+    /// The API, and nothing for a person before a browser: `hcert serve`.
+    Api,
+    /// Pages and nothing else: `console.listen`.
+    Pages,
+    /// `hcert dev`
+    Both,
 }
 
 /// The head of a request and its meaning.
@@ -63,6 +76,22 @@ pub struct RequestFacts {
     pub form: Option<String>,
     /// When its client is told that it took too long.
     pub deadline: Deadline,
+    /// What is measured and kept of it for people; nothing where nobody looks.
+    pub watched: Option<Box<WatchedRequest>>,
+}
+
+/// What people who watch are told of a request beside its head.
+#[derive(Debug, Default)]
+pub struct WatchedRequest {
+    /// Whether its exchange is kept.
+    pub is_kept: bool,
+    /// Whether its body is kept with it.
+    pub keeps_body: bool,
+    pub body: KeptBody,
+    /// How long its body took to arrive.
+    pub received: Duration,
+    /// How long the interaction took.
+    pub ran: Duration,
 }
 
 /// What a query says of the answer itself, and its pairs.
@@ -121,8 +150,13 @@ impl RequestHead {
         };
         let time_left = if head.may_change() { NO_DEADLINE } else { settings.request_timeout };
         let deadline = Deadline::now() + time_left;
-        let known =
-            RequestFacts { wanted, from, identity: None, named: NamedKeys::default(), met: None, form: None, deadline };
+        let is_kept = settings.exchanges.as_ref().is_some_and(|exchanges| exchanges.is_watched());
+        let watched = (is_kept || settings.is_developer).then(|| {
+            let keeps_body = is_kept && settings.is_developer;
+            Box::new(WatchedRequest { is_kept, keeps_body, ..WatchedRequest::default() })
+        });
+        let named = NamedKeys::default();
+        let known = RequestFacts { wanted, from, identity: None, named, met: None, form: None, deadline, watched };
         (head, query, known)
     }
 

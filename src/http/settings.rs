@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::address::origin;
-use super::pages::Pages;
+use super::exchanges::Exchanges;
+use super::pages::PageMaker;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -37,8 +38,10 @@ pub struct HttpSettings {
     pub issue_system: String,
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
+    /// Where requests and answers are kept for people who watch. `None`: nowhere.
+    pub exchanges: Option<Arc<Exchanges>>,
     /// Who makes pages for people. `None`: there are none.
-    pub pages: Option<Arc<dyn Pages>>,
+    pub pages: Option<Arc<dyn PageMaker>>,
     /// What the service shows over TLS. `None`: it speaks in clear.
     pub tls: Option<Arc<ServerCertificate>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
@@ -110,6 +113,7 @@ impl HttpSettings {
             needs_token: !is_developer,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             metrics: Metrics::new(),
+            exchanges: None,
             pages: None,
             tls: None,
             uncounted: this_machine.to_vec(),

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::answers::NoMemory;
 use super::body::{BodyAllocator, BodySize, ReceivedBody};
 use super::clients::ClientRequest;
+use super::exchanges::KeptBody;
 use super::load::count;
 use super::request_head::{RequestFacts, RequestHead, RequestQuery};
 use super::route::{self, Route};
@@ -55,14 +56,19 @@ impl<R: Interactions> HttpServer<R> {
         let (Some(context), Route::To(interaction)) = (started.context, &head.route) else {
             return Ok(Answer { status: 204, ..Answer::default() });
         };
-        match interaction.row.body {
+        let begun = known.watched.is_some().then(Instant::now);
+        let done = match interaction.row.body {
             // On the heap, so that the way of a request without a body stays short.
             Some(content) => Box::pin(self.work_with_body(head, content, context, body, known)).await,
             None => {
                 let deadline = known.deadline;
                 self.within(deadline, pin!(self.work_without_body(head, interaction, context))).await
             }
+        };
+        if let (Some(watched), Some(begun)) = (&mut known.watched, begun) {
+            watched.ran = begun.elapsed().saturating_sub(watched.received);
         }
+        done
     }
 
     /// Everything that is done before the body is read.
@@ -177,10 +183,17 @@ impl<R: Interactions> HttpServer<R> {
         let allocator = self.allocator(client);
         let length = message::length(&head.parts.headers)?;
         let (body_timeout, bytes_max) = (self.settings.body_timeout(), self.bytes_max(Some(content)));
+        let begun = Instant::now();
         let received = {
             let receiving = pin!(body::receive(&mut body, length, bytes_max, body_timeout, &allocator));
             self.within(deadline, receiving).await
         };
+        if let Some(watched) = &mut known.watched {
+            watched.received = begun.elapsed();
+            if let Some(received) = received.as_ref().ok().filter(|_| watched.keeps_body) {
+                watched.body = KeptBody::of(&received.bytes);
+            }
+        }
         let mut received = match received {
             Ok(received) => received,
             Err(refusal) => {

@@ -28,7 +28,7 @@ const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 /// A registry of patients: that of this process or another one.
 pub struct Registry {
     backend: RegistryBackend,
-    rules: FaultRules,
+    rules: Arc<FaultRules>,
     systems: IssueSystems,
     identifiers: IdentifierSystems,
     external_reference_system: String,
@@ -85,7 +85,7 @@ impl Registry {
         let timeout = Duration::from_millis(config.registry.remote.timeout_ms);
         Ok(Registry {
             backend,
-            rules: FaultRules::new(&config.registry.fault)?,
+            rules: Arc::new(FaultRules::new(&config.registry.fault)?),
             systems: names.issue_systems,
             identifiers: names.identifiers,
             external_reference_system,
@@ -114,6 +114,11 @@ impl Registry {
             RegistryBackend::Embedded(embedded) => embedded.add_samples().await,
             RegistryBackend::Remote(_) => Ok(()),
         }
+    }
+
+    /// What it is told to do wrong.
+    pub fn faults(&self) -> &Arc<FaultRules> {
+        &self.rules
     }
 
     /// How it is, as far as this service knows. Waits for nobody.

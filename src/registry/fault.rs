@@ -5,7 +5,7 @@ mod rules;
 use std::time::Duration;
 
 use fhir::outcome::reflected::{self, ReflectedCode};
-pub use rules::FaultRules;
+pub use rules::{ArmedFault, FaultRules};
 
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
 const FAULT_CODES_MAX: usize = 8;

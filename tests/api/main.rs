@@ -38,6 +38,7 @@ mod read;
 mod registry;
 mod rights;
 mod search_type;
+mod sign_in;
 mod slow;
 mod terminology;
 mod time;

@@ -1,5 +1,6 @@
 //! Who is let in: tokens of an issuer, tokens of the developer's service, and none. Contract 7.1, 7.2.
 
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use aws_lc_rs::rand::SystemRandom;
@@ -7,30 +8,30 @@ use aws_lc_rs::rsa::{KeySize, PublicKeyComponents};
 use aws_lc_rs::signature::{KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use hcert::config::AccessMode;
+use hcert::config::{AccessMode, Config};
 use serde_json::{Value, json};
 
 use crate::body::Body;
 use crate::response::TestResponse;
 use crate::server::{START, Server};
 
-const ISSUER: &str = "https://issuer.example.ee";
+pub(crate) const ISSUER: &str = "https://issuer.example.ee";
 
 /// [`START`] in seconds.
-const NOW: i64 = 1_736_748_000;
+pub(crate) const NOW: i64 = 1_736_748_000;
 
 static KEY: LazyLock<RsaKeyPair> = LazyLock::new(|| RsaKeyPair::generate(KeySize::Rsa2048).expect("a key"));
 
-fn encode(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn claims() -> Value {
+pub(crate) fn claims() -> Value {
     json!({"iss": ISSUER, "aud": "hcert", "iat": NOW, "exp": NOW + 3600, "sub": "EE37605030299", "role": "doctor"})
 }
 
 /// A header with a token of the issuer.
-fn signed(claims: &Value) -> String {
+pub(crate) fn signed(claims: &Value) -> String {
     let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"k"}"#), encode(claims.to_string()));
     let mut signature = vec![0; KEY.public_modulus_len()];
     KEY.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).expect("a signature");
@@ -40,21 +41,29 @@ fn signed(claims: &Value) -> String {
 /// A server that lets in whoever has a token of the issuer.
 async fn strict() -> Server {
     let folder = tempfile::tempdir().expect("a folder");
+    let path = keys_file(folder.path());
+    Server::with(START, |config| of_issuer(config, path)).await
+}
+
+/// Writes the issuer's keys into a folder.
+pub(crate) fn keys_file(folder: &Path) -> PathBuf {
     let PublicKeyComponents { n, e } = PublicKeyComponents::<Vec<u8>>::from(KEY.public_key());
     let set = json!({"keys": [{"kty": "RSA", "kid": "k", "n": encode(n), "e": encode(e)}]});
-    let path = folder.path().join("keys.json");
+    let path = folder.join("keys.json");
     std::fs::write(&path, set.to_string()).expect("a file");
-    Server::with(START, |config| {
-        config.access.mode = AccessMode::Jwt;
-        config.access.author_must_be_caller = Some(false);
-        config.registry.samples = Some(true);
-        config.access.token.jwks = Some(path.display().to_string());
-        config.access.token.issuer = Some(ISSUER.to_owned());
-        config.access.token.audience = Some("hcert".to_owned());
-        // Tests set the clock days ahead, and the keys of the file are those of the start.
-        config.access.token.jwks_age_max_s = 30 * 86_400;
-    })
-    .await
+    path
+}
+
+/// Settings that let in whoever has a token of the issuer.
+pub(crate) fn of_issuer(config: &mut Config, keys: PathBuf) {
+    config.access.mode = AccessMode::Jwt;
+    config.access.author_must_be_caller = Some(false);
+    config.registry.samples = Some(true);
+    config.access.token.jwks = Some(keys.display().to_string());
+    config.access.token.issuer = Some(ISSUER.to_owned());
+    config.access.token.audience = Some("hcert".to_owned());
+    // Tests set the clock days ahead, and the keys of the file are those of the start.
+    config.access.token.jwks_age_max_s = 30 * 86_400;
 }
 
 /// 401 with its challenge, which tells why a token is refused.

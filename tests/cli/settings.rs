@@ -154,3 +154,59 @@ fn what_is_most_likely_not_meant_is_warned_about() {
     assert!(!log.contains("very-secret"), "{log}");
     assert!(server.stop().success());
 }
+
+/// A further language, a secret and an issuer are read before anything is begun, and all that is wrong is said at once.
+#[test]
+fn what_is_wrong_with_a_console_is_said_at_once() {
+    let place = Place::new();
+    fs::write(place.path("keys.json"), "{\"keys\": []}").unwrap();
+    fs::write(place.path("fi.json"), "{\"nav.begin\": \"Alku\"}").unwrap();
+    fs::write(place.path("ru.json"), "[]").unwrap();
+    let issuer = "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = \"keys.json\"\n";
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+    fs::write(
+        place.path("hcert.toml"),
+        format!("{issuer}[console]\nlisten = \"0.0.0.0:0\"\nexpiry_warning_s = 3601\n"),
+    )
+    .unwrap();
+    let ran = place.run(&serve);
+    ran.expect(2);
+    for words in [
+        "line 6: console.listen needs console.client_id",
+        "console.listen needs access.token.authorization_endpoint",
+        "console.listen needs access.token.token_endpoint",
+        "console.listen = '0.0.0.0:0' means every interface",
+        "at console.listen = '0.0.0.0:0' others would read health data without TLS",
+        "line 7: console.expiry_warning_s = 3601 is out of range: 0 to 3600 seconds",
+    ] {
+        assert_eq!(ran.said.matches(words).count(), 1, "{words:?} in {}", ran.said);
+    }
+    let endpoints = "authorization_endpoint = \"https://i.example.ee/a\"\ntoken_endpoint = \"http://127.0.0.1:1/t\"\n";
+    let console = "[console]\nlisten = \"127.0.0.1:0\"\nclient_id = \"c\"\nclient_secret_file = \"gone\"\ntexts = [\"fi.json\", \"ru.json\"]\n";
+    fs::write(place.path("hcert.toml"), format!("{issuer}{endpoints}{console}")).unwrap();
+    let ran = place.run(&serve);
+    ran.expect(2);
+    for words in [
+        "console.texts: fi.json: it lacks ",
+        "console.texts: fi.json: it has the unknown nav.begin",
+        "console.texts: ru.json: it is no object of texts",
+        "console.client_secret_file: there is no such file",
+    ] {
+        assert_eq!(ran.said.matches(words).count(), 1, "{words:?} in {}", ran.said);
+    }
+    assert!(!place.path("data").exists(), "nothing was begun");
+
+    // `hcert dev` takes texts and announcement, and says that it has no second address.
+    let texts = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/console/en.json")).unwrap();
+    fs::write(place.path("fi.json"), texts.replace("\"nav.help\": \"Help\"", "\"nav.help\": \"Apua\"")).unwrap();
+    let console = "[console]\nlisten = \"127.0.0.1:0\"\nclient_id = \"c\"\ntexts = [\"fi.json\"]\nannouncement = \"Only tests.\"\n";
+    fs::write(place.path("hcert.toml"), format!("{issuer}{endpoints}{console}")).unwrap();
+    let server = Process::start(&place.path("data"));
+    assert!(server.log().contains("console.listen is for `hcert serve`"), "{}", server.log());
+    let mut client = server.client();
+    let shown = client.send_to("GET", "/console/", &["accept-language: fi"], b"").unwrap();
+    for words in ["lang=\"fi\"", "Apua", "Only tests."] {
+        assert!(shown.text().contains(words), "{words:?} is not in {}", shown.text());
+    }
+    assert_eq!(server.stop().code(), Some(0));
+}

@@ -1,75 +1,59 @@
-// A server of `hcert dev` with made-up people, and a browser before it.
+// A server of `hcert dev` in a folder of its own, and a browser before it.
 import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-// How long a server may take to fill its store and to begin, in milliseconds.
-const START_MS_MAX = 60_000;
-
-// Starts both. `origin`: of the server, without a slash at its end.
-export async function open() {
-  const folder = await mkdtemp(join(tmpdir(), "hcert-console-"));
-  const server = await start(folder);
-  const browser = await chromium.launch({
-    executablePath: process.env.HCERT_CHROMIUM,
-    args: ["--no-sandbox"],
-  });
-  const close = async () => {
-    await browser.close();
-    await server.stop();
-    await rm(folder, { recursive: true });
-  };
-  return { browser, origin: server.origin, page: (path) => `${server.origin}/console${path}`, ...api(server.origin), close };
-}
-
-async function start(folder) {
-  const args = ["dev", "--demo", "100", "--listen", "127.0.0.1:0", "--data", folder];
-  const env = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0" };
-  const server = spawn(process.env.HCERT_PROGRAM, args, { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] });
-  const ended = new Promise((resolve) => server.once("exit", resolve));
-  const begun = new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error("the server does not begin")), START_MS_MAX);
-    ended.then((code) => reject(new Error(`the server ended with ${code}`)));
-    createInterface({ input: server.stdout }).on("line", (line) => {
-      const found = line.match(/^open\s+(http:\/\/\S+?)\/ /);
-      if (!found) return;
-      clearTimeout(timer);
-      resolve(found[1]);
+/** A port that is free now. */
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
     });
   });
-  const stop = async () => {
-    server.kill("SIGTERM");
-    await ended;
-  };
-  return { origin: await begun, stop };
 }
 
-// The API as a client asks it, beside the console.
-function api(origin) {
-  // Gives the status and the resource; `token`: of `token()`, or nothing.
-  const ask = async (method, path, { body, token, headers = {} } = {}) => {
-    const sent = { "content-type": "application/fhir+json", ...headers };
-    if (token) sent.authorization = `Bearer ${token}`;
-    const answer = await fetch(`${origin}/fhir${path}`, { method, headers: sent, body: body && JSON.stringify(body) });
-    const text = await answer.text();
-    return { status: answer.status, resource: text ? JSON.parse(text) : null };
-  };
-  // A developer's token, by the fields of the token service.
-  const token = async (fields) => {
-    const answer = await fetch(`${origin}/auth/v2/token`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(fields),
+/** Starts the program; `close` stops it. */
+export async function serve(...flags) {
+  const folder = mkdtempSync(join(tmpdir(), "hcert-console-"));
+  const port = await freePort();
+  const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0", HCERT__LOG__LEVEL: "warn" };
+  const program = spawn(process.env.HCERT_PROGRAM, ["dev", "--data", join(folder, "data"), "--listen", `127.0.0.1:${port}`, ...flags], {
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  await new Promise((resolve, reject) => {
+    program.stdout.on("data", (piece) => {
+      said += piece;
+      if (said.includes("open   ")) resolve();
     });
-    if (answer.status !== 200) throw new Error(`no token for ${JSON.stringify(fields)}: ${await answer.text()}`);
-    return (await answer.json()).accessToken;
+    program.on("exit", () => reject(new Error(`hcert ended: ${said}`)));
+  });
+  const root = `http://127.0.0.1:${port}`;
+  return {
+    root,
+    console: `${root}/console`,
+    api: `${root}/fhir`,
+    close: () => {
+      program.kill("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
-  const versions = async (id) => (await ask("GET", `/Composition/${id}/_history`)).resource.entry.length;
-  // The id of a certificate of a patient of the demo.
-  const certificateOf = async (patient) =>
-    (await ask("GET", `/Composition?subject=Patient/${patient}`)).resource.entry[0].resource.id;
-  return { ask, token, versions, certificateOf };
+}
+
+/** Starts the browser. */
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+}
+
+/** Stores a certificate by the API and tells its id. */
+export async function create(server, body) {
+  const headers = { "content-type": "application/fhir+json" };
+  const answer = await fetch(`${server.api}/Composition`, { method: "POST", headers, body });
+  if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+  return answer.headers.get("location").split("/Composition/")[1].split("/")[0];
 }

@@ -27,6 +27,7 @@ const MANAGEMENT: &str = "127.0.0.1:8081";
 /// Pages of `docs/how-to`, each with the number of outputs that are compared at least.
 const HOW_TO: &[(&str, usize)] = &[
     ("call-with-curl", 14),
+    ("console", 0),
     ("install", 3),
     ("secure-with-keycloak", 0),
     ("back-up-and-restore", 6),
@@ -229,7 +230,7 @@ fn the_realm_for_keycloak_has_roles_that_the_file_of_rights_knows() {
     for role in roles {
         let name = format!("\"{role}\"");
         assert!(rights.contains(&name), "{role} is in no group");
-        assert_eq!(realm.matches(&name).count(), 2, "{role} is a role of the realm and of the client's scope");
+        assert_eq!(realm.matches(&name).count(), 3, "{role} is a role of the realm and in the scopes of both clients");
     }
 }
 
@@ -359,7 +360,7 @@ impl Server {
         command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let mut lines = BufReader::new(process.stdout.take().expect("it was piped")).lines();
-        let said: Vec<String> = lines.by_ref().take(5).map(|line| line.expect("text")).collect();
+        let said: Vec<String> = lines.by_ref().take(6).map(|line| line.expect("text")).collect();
         let address =
             said.first().and_then(|line| line.split_once(" listens on ")).expect("it says where it listens").1;
         let address = address.trim_end_matches("/fhir").to_owned();

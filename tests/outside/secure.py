@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+from secure_console import console
 from secure_programs import COMPOSE, ROOT, Hcert, Keycloak, NotRunning, Prometheus, free_ports
 from secure_rights import DOCTOR, EMPLOYER, PATIENT, answered_by_role, life, personal_code
 from secure_tokens import JWKS_PAUSE_S, JWKS_REFRESH_S, key_roll, realm, refused_tokens
@@ -229,10 +230,10 @@ def run(checks, program, keycloak_home, prometheus, promtool):
     FOLDER.mkdir(parents=True, mode=0o700)
     made = FOLDER / "made"
     subprocess.run([COMPOSE / "prepare", made], check=True, stdout=subprocess.DEVNULL)
-    ports = free_ports(("hcert", "management", "keycloak", "prometheus"))
+    ports = free_ports(("hcert", "console", "management", "keycloak", "prometheus"))
     running = []
     try:
-        keycloak = Keycloak(keycloak_home, made, FOLDER, ports["keycloak"])
+        keycloak = Keycloak(keycloak_home, made, FOLDER, ports["keycloak"], ports["console"])
         hcert = Hcert(program, made, FOLDER, ports, SETTINGS)
         watcher = Prometheus(prometheus, made, FOLDER, ports)
         running = [watcher, hcert, keycloak]
@@ -247,6 +248,7 @@ def run(checks, program, keycloak_home, prometheus, promtool):
         addresses(setup)
         refused_tokens(setup)
         answered_by_role(setup, life(setup))
+        console(setup)
         key_roll(setup)
         issuer_down(setup)
     finally:

@@ -127,7 +127,7 @@ class Program:
 class Keycloak(Program):
     """Keycloak as secure.yaml starts it, with the realm that it mounts and an empty database."""
 
-    def __init__(self, home, made, folder, port):
+    def __init__(self, home, made, folder, port, console_port):
         home, compose = pathlib.Path(home).resolve(), service_of("keycloak")
         environment = {
             name: value.replace("/made/", f"{made}/keycloak/").replace("8444", str(port))
@@ -138,7 +138,8 @@ class Keycloak(Program):
         super().__init__("keycloak", folder, ["bash", home / "bin/kc.sh", *compose["command"]], environment)
         shutil.rmtree(home / "data", ignore_errors=True)
         (home / "data/import").mkdir(parents=True)
-        shutil.copy(ROOT / "packaging/hcert-realm.json", home / "data/import")
+        realm = replaced(ROOT / "packaging/hcert-realm.json", {"localhost:8445": f"localhost:{console_port}"})
+        (home / "data/import/hcert-realm.json").write_text(realm)
         self.address = Address(port, made / "ca.pem")
         self.issuer = f"https://localhost:{port}/realms/hcert"
         self.administrator = (0.0, "")
@@ -197,6 +198,8 @@ class Hcert(Program):
             {
                 "0.0.0.0:8443": f"127.0.0.1:{ports['hcert']}",
                 "localhost:8443": f"localhost:{ports['hcert']}",
+                "0.0.0.0:8445": f"127.0.0.1:{ports['console']}",
+                "localhost:8445": f"localhost:{ports['console']}",
                 "localhost:8444": f"localhost:{ports['keycloak']}",
                 "keycloak:8444": f"localhost:{ports['keycloak']}",
                 "0.0.0.0:8081": f"127.0.0.1:{ports['management']}",
@@ -209,6 +212,8 @@ class Hcert(Program):
         super().__init__("hcert", folder, command, environment)
         self.address = Address(ports["hcert"], made / "ca.pem")
         self.management = Address(ports["management"], made / "ca.pem")
+        self.console = f"https://localhost:{ports['console']}/console"
+        self.authority = made / "ca.pem"
         self.management_token = (made / "hcert/management-token").read_text()
 
     def run(self, *arguments, text=None):

@@ -26,7 +26,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("management", &["access", "audit", "backup", "config", "http", "interaction", "output", "registry", "tls"]),
     ("corpus", &["registry"]),
     ("documents", &[]),
-    ("console", &["access", "audit", "config", "documents", "http", "interaction"]),
+    ("console", &["access", "audit", "config", "documents", "http", "interaction", "registry"]),
     ("bench", &["config", "corpus", "http", "interaction", "registry"]),
     (
         "cli",

@@ -4,6 +4,7 @@
 //! Source: Contract 7.3 to 7.7.
 
 pub mod permissions;
+pub mod reach;
 mod scope;
 mod search_values;
 

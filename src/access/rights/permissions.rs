@@ -39,6 +39,32 @@ pub enum PermittedAction {
 }
 
 impl PermittedAction {
+    pub const ALL: [PermittedAction; 15] = [
+        PermittedAction::Create,
+        PermittedAction::Update,
+        PermittedAction::Delete,
+        PermittedAction::Suspend,
+        PermittedAction::Cancel,
+        PermittedAction::Validate,
+        PermittedAction::Read,
+        PermittedAction::History,
+        PermittedAction::Search,
+        PermittedAction::Count,
+        PermittedAction::GetConsent,
+        PermittedAction::SetConsent,
+        PermittedAction::PatientRead,
+        PermittedAction::PatientSearch,
+        PermittedAction::AuditRead,
+    ];
+
+    /// As the table writes it, such as `set-consent`.
+    pub fn name(self) -> String {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::String(name)) => name,
+            _ => unreachable!("an action is written as its name"),
+        }
+    }
+
     /// Whether it makes or changes a certificate.
     pub fn is_write(self) -> bool {
         self == PermittedAction::Create || self.is_change()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::{Duration, Instant};
 
-use super::fetch::KeySetAddress;
+use super::fetch::IssuerAddress;
 use super::jwks;
 use super::key::VerificationKey;
 use super::source_file::SourceFile;
@@ -46,7 +46,7 @@ struct KeySnapshot {
 #[derive(Debug)]
 enum KeySource {
     File(Arc<SourceFile>),
-    Address(Box<KeySetAddress>),
+    Address(Box<IssuerAddress>),
 }
 
 impl IssuerKeys {
@@ -64,7 +64,7 @@ impl IssuerKeys {
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
         let mut keys = KeySnapshot::default();
         let source = if settings.jwks_is_address() {
-            KeySource::Address(Box::new(KeySetAddress::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
+            KeySource::Address(Box::new(IssuerAddress::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
             let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX as u64);
             keys.all = Arc::new(file.read().and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
@@ -196,7 +196,7 @@ impl IssuerKeys {
                 let file = file.clone();
                 tokio::task::spawn_blocking(move || file.read()).await.unwrap_or_else(|error| Err(error.to_string()))
             }
-            KeySource::Address(address) => address.get().await,
+            KeySource::Address(address) => address.get(JWKS_BYTES_MAX).await,
         };
         match found.and_then(|bytes| jwks::read(&bytes)) {
             Ok(keys) => self.take(keys),

@@ -13,6 +13,7 @@ mod jwks;
 mod key;
 mod key_set;
 mod refused;
+mod sign_in;
 mod source_file;
 #[cfg(test)]
 mod tests;
@@ -43,6 +44,7 @@ pub use issuer_keys::KeysObserver;
 use key::{KeyOwner, VerificationKey};
 pub use key_set::{KeySet, TokenClock};
 pub use refused::RefusedToken;
+pub use sign_in::{SignInAttempt, SignInClient, SignInFailure, SignInReturn, check_secret};
 pub use token_request::{InvalidTokenRequest, TokenRequest};
 
 /// Verified tokens that are remembered. Each takes about half a kilobyte; all doctors of Estonia are fewer.
@@ -193,6 +195,17 @@ impl Tokens {
         TokenCache { tokens: self.known.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
+    /// Who calls: as [`known`](Self::known), else as [`identify`](Self::identify).
+    ///
+    /// # Errors
+    /// As [`identify`](Self::identify).
+    pub async fn who(&self, authorization: &str) -> Result<Arc<Identity>, RefusedToken> {
+        match self.known(authorization) {
+            Some(identity) => Ok(identity),
+            None => self.identify(authorization).await,
+        }
+    }
+
     /// Who calls. `authorization` is the whole value of the header.
     ///
     /// A token whose key is not known makes the service ask for the issuer's keys again, so it may take as long as that.
@@ -271,8 +284,8 @@ impl Tokens {
         Ok(Some(developer.key().await?.jwks.clone()))
     }
 
-    /// Seconds since 1970 UTC.
-    fn now(&self) -> i64 {
+    /// The time that tokens are measured by: seconds since 1970 UTC.
+    pub fn now(&self) -> i64 {
         (self.clock)().div_euclid(1000)
     }
 

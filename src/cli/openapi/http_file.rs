@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::interaction::openapi::http_text;
 use crate::interaction::openapi::sample::SampleRequest;
 
 /// The whole file.
@@ -12,17 +13,8 @@ pub(super) fn text(requests: &[SampleRequest], base_url: &str) -> String {
         text.push_str("@token = \n");
     }
     for request in requests {
-        let _ =
-            write!(text, "\n### {}: {}\n{} {{{{base}}}}{}\n", request.tag, request.id, request.method, request.path);
-        if request.needs_token {
-            text.push_str("Authorization: Bearer {{token}}\n");
-        }
-        for (name, value) in &request.headers {
-            let _ = writeln!(text, "{name}: {value}");
-        }
-        if let Some(body) = &request.body {
-            let _ = writeln!(text, "\n{}", body.indented());
-        }
+        let of_base = SampleRequest { base_url: "{{base}}".to_owned(), ..request.clone() };
+        let _ = write!(text, "\n### {}: {}\n{}", request.tag, request.id, http_text(&of_base));
     }
     text
 }

@@ -21,3 +21,17 @@ for (const list of document.querySelectorAll("ol[data-slider]")) {
   label.append(list.dataset.slider, " ", slider);
   list.before(label);
 }
+
+// What is there to be copied gets a button.
+for (const block of document.querySelectorAll("pre[data-copy]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "small";
+  button.textContent = "⧉";
+  button.setAttribute("aria-label", block.previousElementSibling?.textContent ?? "");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.textContent);
+    button.textContent = "✓";
+  });
+  block.before(button);
+}

@@ -56,7 +56,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             (check_form(visit))
             h2 { (visit.t("audit.export")) }
             p { (visit.t("audit.export-text")) }
-            pre { code { "hcert audit export --since 2026-01-01 --out events.ndjson" } }
+            pre tabindex="0" { code { "hcert audit export --since 2026-01-01 --out events.ndjson" } }
         },
     )
 }
@@ -107,7 +107,8 @@ fn row(visit: &Visit<'_>, event: &Value) -> Markup {
 /// One event.
 pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAnswer {
     let title = visit.say("audit.one", &[("id", id)]);
-    let event = match visit.resource(&visit.get(&format!("/AuditEvent/{id}")).await, &title) {
+    let answer = visit.get(&format!("/AuditEvent/{id}?_pretty=true")).await;
+    let event = match visit.resource(&answer, &title) {
         Ok(event) => event,
         Err(refused) => return refused,
     };
@@ -121,7 +122,7 @@ pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAns
         } }
         ul { @for reference in references { li { (entity(visit, reference)) } } }
         h2 { "AuditEvent" }
-        pre tabindex="0" { code { (serde_json::to_string_pretty(&event).unwrap_or_default()) } }
+        pre tabindex="0" { code { (String::from_utf8_lossy(&answer.body)) } }
     })
 }
 

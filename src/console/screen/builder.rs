@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::certificates::PATH;
 use super::start::state_name;
 use crate::console::asset;
 use crate::console::search_form::SearchForm;
@@ -11,6 +10,9 @@ use crate::console::visit::Visit;
 use certificate::Status;
 use certificate::search::link;
 use certificate::search::parameter::{self, Modifier, PARAMETERS, RowTarget, SORT_KEYS};
+
+/// The page of the search.
+pub(super) const PATH: &str = "/certificates";
 
 /// Rows of a form that asks for nothing yet.
 const ROWS_OFFERED: [&str; 3] = ["status", "category", "subject"];

@@ -233,11 +233,11 @@ pub(in crate::console) async fn moves(visit: &Visit<'_>, id: &str) -> PageAnswer
             a href=(visit.href(&format!("/certificates/{id}"))) { (visit.t("moves.back")) } }
         (diagram(visit, Some(state)))
         h2 { (visit.t("moves.possible")) }
-        ul.moves { @for (name, on, need) in MOVES { @if let Ok(to) = decide(Some(state), on, need) {
+        ul.moves { @for (name, on, need) in MOVES { @if let Ok(to) = leads_to(state, on, need) {
             li { h3 { (visit.t(&format!("moves.{name}"))) " → " (state_name(visit, to)) } (button(visit, id, &version, name, need)) }
         } } }
         h2 { (visit.t("moves.impossible")) }
-        ul.moves { @for (name, on, need) in MOVES { @if let Err(refusal) = refused(state, on, need) {
+        ul.moves { @for (name, on, need) in MOVES { @if let Err(refusal) = leads_to(state, on, need) {
             li {
                 h3 { (visit.t(&format!("moves.{name}"))) }
                 @for issue in refusal.issues() { p { code { (issue.code().code()) } " " (issue.text(visit.language())) } }
@@ -256,8 +256,8 @@ pub(in crate::console) async fn moves(visit: &Visit<'_>, id: &str) -> PageAnswer
     })
 }
 
-/// Why a move is refused.
-fn refused(state: State, on: Trigger, need: Need) -> Result<State, Outcome> {
+/// Where a move leads, or why it is refused. What is deleted may be deleted again.
+fn leads_to(state: State, on: Trigger, need: Need) -> Result<State, Outcome> {
     match (state, on) {
         (State::Deleted, Trigger::Delete) => Ok(State::Deleted),
         (State::Deleted, _) => Err(Hcert::Deleted.into()),

@@ -12,9 +12,6 @@ use crate::console::visit::Visit;
 use crate::http::pages::{ApiAnswer, PageAnswer};
 use certificate::Status;
 
-/// The page of the search.
-pub(super) const PATH: &str = "/certificates";
-
 /// What the address asks for.
 pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let form = SearchForm::of_address(visit);
@@ -115,7 +112,9 @@ pub(in crate::console) fn table(visit: &Visit<'_>, bundle: &Value) -> Markup {
 
 fn row(visit: &Visit<'_>, certificate: &Value) -> Markup {
     let text = |pointer: &str| certificate.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (id, patient) = (text("/id"), text("/subject/0/reference"));
+    let id = text("/id");
+    // Which version of the patient it was does not matter here.
+    let patient = text("/subject/0/reference").split("/_history/").next().unwrap_or_default();
     let state = Status::parse(text("/status")).map(Status::state);
     let (from, until) = (day(text("/event/0/period/start")), day(text("/event/0/period/end")));
     html! { tr {
@@ -126,8 +125,8 @@ fn row(visit: &Visit<'_>, certificate: &Value) -> Markup {
             Some(id) => a href=(visit.href(&format!("/patients/{id}"))) { (patient) },
             None => (patient),
         } }
-        td { (day(text("/date"))) }
-        td { @if !from.is_empty() || !until.is_empty() { (from) " – " (until) } }
+        td.day { (day(text("/date"))) }
+        td { @if !from.is_empty() || !until.is_empty() { span.day { (from) } " – " span.day { (until) } } }
         td { (reading::author(certificate)) }
     } }
 }

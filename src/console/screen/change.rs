@@ -9,7 +9,7 @@ use fhir::json::{self, Json};
 use serde_json::Value;
 
 /// Examples that a certificate can begin as, in the order in which they are offered.
-const EXAMPLES: [&str; 4] = ["driver-draft", "driver-final", "occupational-draft", "occupational-final"];
+pub(super) const EXAMPLES: [&str; 4] = ["driver-draft", "driver-final", "occupational-draft", "occupational-final"];
 
 /// Patients that are offered.
 const PATIENTS_OFFERED: u32 = 50;
@@ -140,7 +140,7 @@ fn editor(visit: &Visit<'_>, body: &str) -> Markup {
 
 /// Ids and names of patients that a certificate can be about.
 async fn patients(visit: &Visit<'_>) -> Vec<(String, String)> {
-    let answer = visit.get(&format!("/Patient?_count={PATIENTS_OFFERED}&_sort=_id")).await;
+    let answer = visit.get(&format!("/Patient?active=true&_count={PATIENTS_OFFERED}&_sort=_id")).await;
     let bundle: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
     let named = entries.iter().map(|entry| &entry["resource"]).filter(|found| found["resourceType"] == "Patient");
@@ -199,7 +199,7 @@ fn changed(body: &[u8], change: impl FnOnce(&mut fhir::json::Object)) -> Vec<u8>
     }
 }
 
-fn indented(body: &[u8]) -> String {
+pub(super) fn indented(body: &[u8]) -> String {
     let indented = crate::http::indent(body).unwrap_or_else(|| body.to_vec());
     String::from_utf8_lossy(&indented).into_owned()
 }

@@ -45,6 +45,8 @@ pub(in crate::console) fn show(visit: &Visit<'_>, name: &str) -> PageAnswer {
     });
     let mut text = String::new();
     push_html(&mut text, events);
+    // What may be wider than its page is reached by keyboard.
+    let text = text.replace("<pre>", "<pre tabindex=\"0\">").replace("<table>", "<table tabindex=\"0\">");
     // A document has one h1 of its own.
     let language = if page.path.starts_with("et/") { "et" } else { "en" };
     visit.page(

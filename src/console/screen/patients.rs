@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::certificates;
+use super::{builder, certificates};
 use crate::console::reading::estonian_code;
 use crate::console::search_form::{SearchForm, paging};
 use crate::console::session::{PartPlayed, Session};
@@ -23,12 +23,10 @@ const LINKED_MAX: usize = 20;
 pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let title = visit.t("patients.title");
     let form = SearchForm::of_address(visit);
-    let order = [("_sort", "_id")];
-    // The registry takes a search without an identifier by GET alone.
-    let answer = match form.value("identifier").is_empty() {
-        true => visit.get(&format!("/Patient?{}", form.query(&order))).await,
-        false => visit.api.ask(form.request(visit, "Patient", &order).await).await,
-    };
+    // The registry refuses a search that asks for nothing.
+    let anybody = form.pairs.is_empty().then_some(("active", "true"));
+    let more: Vec<(&str, &str)> = anybody.into_iter().chain([("_sort", "_id")]).collect();
+    let answer = visit.api.ask(form.request(visit, "Patient", &more).await).await;
     let found = match answer.status {
         200 => list(visit, &form, &serde_json::from_slice(&answer.body).unwrap_or(Value::Null)),
         _ => visit.refusal(&answer),
@@ -36,7 +34,14 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
     let fields = html! {
         div.row { @for (name, key) in FIELDS {
             label { (visit.t(key)) input name=(name) value=(form.value(name)) autocomplete="off"; }
-        } }
+        }
+            label { (visit.t("patients.record")) select name="active" {
+                option value="" { (visit.t("patients.any")) }
+                @for active in ["true", "false"] {
+                    option value=(active) selected[form.value("active") == active] { (visit.t(&format!("patients.active.{active}"))) }
+                }
+            } }
+        }
         p { button.main { (visit.t("patients.find")) } }
     };
     visit.page_with_status(
@@ -48,14 +53,15 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             (found)
             h2 { (visit.t("patients.import")) }
             p { (visit.t("patients.import-text")) }
-            pre { code { "hcert patients import patients.ndjson" } }
+            pre tabindex="0" { code { "hcert patients import patients.ndjson" } }
         },
     )
 }
 
 /// The way to what the form asks for.
 pub(in crate::console) fn act(visit: &Visit<'_>) -> PageAnswer {
-    let pairs = FIELDS.map(|(name, _)| (name.to_owned(), visit.field(name).to_owned()));
+    let names = FIELDS.iter().map(|(name, _)| *name).chain(["active"]);
+    let pairs = names.map(|name| (name.to_owned(), visit.field(name).to_owned()));
     visit.go_to(&address(visit, &SearchForm::of_pairs(pairs), 1))
 }
 
@@ -113,7 +119,8 @@ fn name(patient: &Value) -> String {
 /// One patient.
 pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAnswer {
     let title = visit.say("patients.one", &[("id", id)]);
-    let patient = match visit.resource(&visit.get(&format!("/Patient/{id}")).await, &title) {
+    let answer = visit.get(&format!("/Patient/{id}?_pretty=true")).await;
+    let patient = match visit.resource(&answer, &title) {
         Ok(patient) => patient,
         Err(refused) => return refused,
     };
@@ -144,7 +151,7 @@ pub(in crate::console) async fn show_one(visit: &Visit<'_>, id: &str) -> PageAns
                 (visit.form(&format!("{PATH}/{id}/see"), &html! { button { (visit.t("patients.see")) } }))
             }
             h2 { "JSON" }
-            pre tabindex="0" { code { (serde_json::to_string_pretty(&patient).unwrap_or_default()) } }
+            pre tabindex="0" { code { (String::from_utf8_lossy(&answer.body)) } }
         },
     )
 }
@@ -158,7 +165,7 @@ pub(in crate::console) async fn see(visit: &Visit<'_>, id: &str) -> PageAnswer {
     };
     let Some(person) = estonian_code(visit, &patient) else { return visit.go_to(&format!("{PATH}/{id}")) };
     let part = PartPlayed { role: "patient".to_owned(), person, ..PartPlayed::default() };
-    visit.go_with(&Session { part: Some(part), ..visit.session.clone() }, certificates::PATH)
+    visit.go_with(&Session { part: Some(part), ..visit.session.clone() }, builder::PATH)
 }
 
 /// A record that a link leads to.

@@ -109,6 +109,7 @@ async fn some_patient(visit: &Visit<'_>, form: &SearchForm) -> Option<String> {
             return Some(code);
         }
     }
-    let found: Value = serde_json::from_slice(&visit.get("/Patient?_count=1&_sort=_id").await.body).unwrap_or_default();
+    let found: Value =
+        serde_json::from_slice(&visit.get("/Patient?active=true&_count=1&_sort=_id").await.body).unwrap_or_default();
     estonian_code(visit, &found["entry"][0]["resource"])
 }

@@ -7,6 +7,9 @@ use crate::console::visit::Visit;
 use crate::http::pages::PageAnswer;
 use certificate::{State, Status};
 
+/// Requests that are shown.
+const LATEST_SHOWN: usize = 10;
+
 /// Certificates of the demo data that the button asks for.
 const DEMO_COUNT: u64 = 1_000;
 
@@ -37,14 +40,21 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
                 }
             }
             h2 { (visit.t("start.doors")) }
-            ul.doors { @for (path, key) in DOORS { li { (door(visit, path, key)) } } }
-            p { (visit.t("start.api")) " " code { (visit.request.base_url) } }
+            ul.doors { @for (path, key) in DOORS.iter().filter(|(path, _)| *path != "/faults" || visit.sources.faults.is_some()) { li { (door(visit, path, key)) } } }
+            h2 { (visit.t("start.latest")) }
+        (super::traffic::table(visit, LATEST_SHOWN, None))
+        p { (visit.t("start.runs")) " hcert " (env!("CARGO_PKG_VERSION")) ". " (visit.t("start.api")) " " code { (visit.request.base_url) } }
         },
     )
 }
 
 /// Where a newcomer can begin: path and key.
-const DOORS: &[(&str, &str)] = &[("/certificates/new", "start.door-create"), ("/certificates", "start.door-search")];
+const DOORS: &[(&str, &str)] = &[
+    ("/certificates/new", "start.door-create"),
+    ("/certificates", "start.door-search"),
+    ("/access", "start.door-access"),
+    ("/faults", "start.door-faults"),
+];
 
 fn door(visit: &Visit<'_>, path: &str, key: &str) -> Markup {
     html! { a href=(visit.href(path)) { (visit.t(key)) } }

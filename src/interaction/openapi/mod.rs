@@ -20,6 +20,7 @@ use api_operation::{FHIR, FORM, operations};
 use certificate::Names;
 pub use example::example_text;
 use sample::SampleRequest;
+pub use snippet::{http_text, snippets};
 
 /// The whole description.
 pub fn description(settings: &ApiSettings) -> Value {
@@ -52,7 +53,7 @@ pub fn description(settings: &ApiSettings) -> Value {
     }
     for operation in &operations {
         let sample = SampleRequest::of(&document, &operation.path, &operation.method());
-        document["paths"][&operation.path][operation.method()]["x-codeSamples"] = snippet::all(&sample);
+        document["paths"][&operation.path][operation.method()]["x-codeSamples"] = snippets(&sample);
     }
     document
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::sample::{SampleBody, SampleRequest};
 
 /// `x-codeSamples`, as tools that show OpenAPI know it.
-pub(super) fn all(request: &SampleRequest) -> Value {
+pub fn snippets(request: &SampleRequest) -> Value {
     let snippets = [
         ("Shell", "curl", curl(request)),
         ("JavaScript", "JavaScript", javascript(request)),
@@ -16,6 +16,21 @@ pub(super) fn all(request: &SampleRequest) -> Value {
         ("C#", "C#", c_sharp(request)),
     ];
     snippets.map(|(lang, label, source)| json!({"lang": lang, "label": label, "source": source})).into_iter().collect()
+}
+
+/// As editors read it in a file `.http`.
+pub fn http_text(request: &SampleRequest) -> String {
+    let mut text = format!("{} {}\n", request.method, request.url());
+    if request.needs_token {
+        text.push_str("Authorization: Bearer {{token}}\n");
+    }
+    for (name, value) in &request.headers {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    if let Some(body) = &request.body {
+        let _ = writeln!(text, "\n{}", body.indented());
+    }
+    text
 }
 
 fn curl(request: &SampleRequest) -> String {

@@ -1,16 +1,40 @@
-//! The rules of the settings: which calls of the registry fail, how, how likely and how often.
+//! The rules: which calls of the registry fail, how, how likely and how often. The settings give the first ones; `hcert dev` takes others
+//! while it runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 use super::InjectedFault;
 use crate::config::FaultRule;
+use crate::config::limits::FAULT_RULES_MAX;
 
-/// Every rule, in the order of the settings. Calls at the same time may ask it; what a rule counts is counted once.
+/// Every rule, in the order in which they came. Calls at the same time may ask it; what a rule counts is counted once.
 #[derive(Debug, Default)]
-pub struct FaultRules(Vec<ActiveFaultRule>);
+pub struct FaultRules {
+    rules: RwLock<Vec<ActiveFaultRule>>,
+    /// How many there are, for the many calls that none is meant for.
+    count: AtomicUsize,
+    /// Rules so far: the number of the next.
+    armed: AtomicU64,
+}
+
+/// A rule as people see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmedFault {
+    /// Tells it from others.
+    pub number: u64,
+    pub rule: FaultRule,
+    /// Calls that it struck so far.
+    pub struck: u64,
+    /// Strikes left. `None`: without end.
+    pub left: Option<u64>,
+}
 
 #[derive(Debug)]
 struct ActiveFaultRule {
+    number: u64,
+    rule: FaultRule,
+    struck: AtomicU64,
     pattern: IdentifierPattern,
     fault: InjectedFault,
     /// 0 to 1.
@@ -38,17 +62,21 @@ impl FaultRules {
         let mut problems = Vec::new();
         let mut read = Vec::with_capacity(rules.len());
         for (number, rule) in rules.iter().enumerate() {
-            match ActiveFaultRule::new(rule) {
+            match ActiveFaultRule::new(number as u64, rule) {
                 Ok(rule) => read.push(rule),
                 Err(problem) => problems.push(format!("registry.fault[{number}]: {problem}")),
             }
         }
-        if problems.is_empty() { Ok(FaultRules(read)) } else { Err(problems.join("\n")) }
+        if !problems.is_empty() {
+            return Err(problems.join("\n"));
+        }
+        let count = read.len();
+        Ok(FaultRules { rules: RwLock::new(read), count: count.into(), armed: AtomicU64::new(count as u64) })
     }
 
     /// Whether no rule can ever strike.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count.load(Ordering::Relaxed) == 0
     }
 
     /// What a call is to suffer. `path` is below the base (`/Patient/200`), without query; `identifiers` are those it asks for, as
@@ -56,18 +84,66 @@ impl FaultRules {
     ///
     /// The first rule that fits strikes; one that is used up, or that chance passes over, leaves the call to the next.
     pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<InjectedFault> {
-        self.0.iter().find(|rule| rule.fits(path, identifiers) && rule.strikes()).map(|rule| rule.fault.clone())
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        rules.iter().find(|rule| rule.fits(path, identifiers) && rule.strikes()).map(|rule| rule.fault.clone())
+    }
+
+    /// Every rule, also those that are used up.
+    pub fn list(&self) -> Vec<ArmedFault> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().map(ActiveFaultRule::told).collect()
+    }
+
+    /// Adds a rule behind those that are there; its number comes back.
+    ///
+    /// # Errors
+    /// The rule is none that the settings would take, the fault cannot be read, or there are too many rules.
+    pub fn arm(&self, rule: &FaultRule) -> Result<u64, String> {
+        let problems = rule.problems();
+        if !problems.is_empty() {
+            return Err(problems.into_iter().map(|problem| format!("fault{problem}")).collect::<Vec<_>>().join("; "));
+        }
+        let number = self.armed.fetch_add(1, Ordering::Relaxed);
+        let armed = ActiveFaultRule::new(number, rule)?;
+        self.change(|rules| match rules.len() < FAULT_RULES_MAX {
+            true => {
+                rules.push(armed);
+                Ok(number)
+            }
+            false => Err(format!("there are {FAULT_RULES_MAX} rules already; take some away")),
+        })
+    }
+
+    /// Takes a rule away, or all of them.
+    pub fn disarm(&self, number: Option<u64>) {
+        self.change(|rules| rules.retain(|rule| number.is_some_and(|number| number != rule.number)));
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<ActiveFaultRule>) -> T) -> T {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&mut rules);
+        self.count.store(rules.len(), Ordering::Relaxed);
+        changed
+    }
+}
+
+impl ArmedFault {
+    /// Whether it may strike again.
+    pub fn is_live(&self) -> bool {
+        self.left != Some(0)
     }
 }
 
 impl ActiveFaultRule {
-    fn new(rule: &FaultRule) -> Result<ActiveFaultRule, String> {
+    fn new(number: u64, rule: &FaultRule) -> Result<ActiveFaultRule, String> {
         let pattern = match (&rule.identifier, &rule.path) {
             (Some(identifier), None) => IdentifierPattern::Identifier(identifier.clone()),
             (None, Some(path)) => IdentifierPattern::Path(path.clone()),
             _ => return Err("it needs either an identifier or a path".to_owned()),
         };
         Ok(ActiveFaultRule {
+            number,
+            rule: rule.clone(),
+            struck: AtomicU64::new(0),
             pattern,
             fault: InjectedFault::parse(&rule.fault)?,
             probability: rule.probability,
@@ -92,8 +168,22 @@ impl ActiveFaultRule {
     fn strikes(&self) -> bool {
         let at = self.fitted.fetch_add(1, Ordering::Relaxed);
         let less = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
-        chance(self.seed, at) < self.probability
-            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+        let strikes = chance(self.seed, at) < self.probability
+            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+        if strikes {
+            self.struck.fetch_add(1, Ordering::Relaxed);
+        }
+        strikes
+    }
+
+    fn told(&self) -> ArmedFault {
+        let left = self.left.load(Ordering::Relaxed);
+        ArmedFault {
+            number: self.number,
+            rule: self.rule.clone(),
+            struck: self.struck.load(Ordering::Relaxed),
+            left: (left != u64::MAX).then_some(left),
+        }
     }
 }
 
@@ -132,6 +222,7 @@ fn chance(seed: u64, at: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::limits::FAULT_PATTERN_CHARACTERS_MAX;
     use crate::registry::fault::FaultEffect;
 
     fn rule(identifier: Option<&str>, path: Option<&str>, fault: &str) -> FaultRule {
@@ -197,6 +288,34 @@ mod tests {
         let rules = FaultRules::new(&[twice, rule(None, Some("*"), "slow=1s")]).unwrap();
         let told = || rules.strike("/Patient", &[]).unwrap().effect.is_some();
         assert_eq!([told(), told(), told(), told()], [true, true, false, false]);
+    }
+
+    #[test]
+    fn rules_come_and_go_while_calls_are_made() {
+        let rules = FaultRules::default();
+        assert!(rules.is_empty() && rules.strike("/Patient", &[]).is_none());
+        let once = FaultRule { times: Some(1), ..rule(None, Some("*"), "refuse") };
+        assert_eq!((rules.arm(&once), rules.arm(&rule(None, Some("*"), "slow=1s"))), (Ok(0), Ok(1)));
+        assert!(rules.strike("/Patient", &[]).unwrap().effect.is_some());
+        assert!(rules.strike("/Patient", &[]).unwrap().effect.is_none());
+        let told: Vec<_> = rules.list().into_iter().map(|armed| (armed.number, armed.struck, armed.left)).collect();
+        assert_eq!(told, [(0, 1, Some(0)), (1, 1, None)]);
+        assert_eq!(rules.list().iter().map(ArmedFault::is_live).collect::<Vec<_>>(), [false, true]);
+        rules.disarm(Some(1));
+        assert!(!rules.is_empty() && rules.strike("/Patient", &[]).is_none());
+        rules.disarm(None);
+        assert!(rules.is_empty() && rules.list().is_empty());
+        assert!(rules.arm(&rule(None, Some("*"), "MPI-999")).unwrap_err().contains("is no fault"));
+        assert!(rules.arm(&rule(None, Some("Patient"), "refuse")).unwrap_err().starts_with("fault.path = 'Patient'"));
+        let long = "1".repeat(FAULT_PATTERN_CHARACTERS_MAX + 1);
+        assert!(
+            rules.arm(&rule(Some(&long), None, "refuse")).unwrap_err().starts_with("fault: its pattern needs 1 to")
+        );
+        assert!(rules.arm(&rule(None, None, "refuse")).is_err() && rules.is_empty());
+        for number in 0..FAULT_RULES_MAX {
+            assert!(rules.arm(&once).is_ok(), "{number}");
+        }
+        assert!(rules.arm(&once).unwrap_err().contains("already"));
     }
 
     #[test]

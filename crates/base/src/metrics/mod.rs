@@ -4,6 +4,7 @@
 //! whoever counts. What is simply so at a moment is asked for when somebody wants to know: [`Readings`], made anew each time. Neither
 //! ever holds a name, an id or anything else that leads to a person: every label comes from a list that the program was built with.
 
+mod durations;
 pub mod names;
 mod process;
 mod readings;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::registry::Registry;
 
+pub use durations::DurationSummary;
 pub use process::{ProcessFigures, StartTimes};
 pub use readings::Readings;
 pub use requests::{Requests, ResponseLabels, RouteLabel};

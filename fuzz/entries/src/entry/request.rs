@@ -19,7 +19,7 @@ use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
 use hcert::http::answer_form::AnswerForm;
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use hcert::http::media::MediaTypes;
-use hcert::http::request_head::{RequestHead, RequestOrigin};
+use hcert::http::request_head::{AddressOffer, RequestHead, RequestOrigin};
 use hcert::http::route::{self, Route};
 use hcert::http::settings::HttpSettings;
 use hcert::http::trace::Traced;
@@ -52,7 +52,7 @@ pub fn judge(bytes: &[u8]) {
 }
 
 fn understood(settings: &HttpSettings, parts: &Parts, body: Option<&[u8]>) {
-    let origin = RequestOrigin { peer: Some(PEER), connection: None };
+    let origin = RequestOrigin { peer: Some(PEER), connection: None, offer: AddressOffer::Api };
     let (head, query, mut known) = RequestHead::read(settings, parts.clone(), origin, message::check(parts), true);
     is_routed(head.base_path(settings), parts, &head.route);
     is_answered(parts, &head.route, &known.wanted);
