@@ -26,7 +26,7 @@ pub(super) fn certificate(visit: &Visit<'_>, certificate: &Value) -> Markup {
         dl.facts { @for (key, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
             dt { (visit.t(key)) } dd { (value) }
         }
-            @if !patient.is_empty() { dt { (visit.t("reading.patient")) } dd { (patient) } }
+            @if !patient.is_empty() { dt { (visit.t("reading.patient")) } dd { (self::patient(visit, patient)) } }
         }
         @for section in sections { (self::section(visit, section, contained)) }
         @if !narrative.is_empty() {
@@ -112,6 +112,15 @@ pub(super) fn event(visit: &Visit<'_>, event: &Value) -> Markup {
         span.outcome { (text("/outcome/code/code")) } " "
         @if who.is_empty() { (visit.t("reading.nobody")) }
     } }
+}
+
+/// The way to the patient of a reference. Which version of them it was does not matter here.
+pub(super) fn patient(visit: &Visit<'_>, reference: &str) -> Markup {
+    let patient = reference.split("/_history/").next().unwrap_or_default();
+    match patient.strip_prefix("Patient/") {
+        Some(id) => html! { a href=(visit.href(&format!("/patients/{id}"))) { (patient) } },
+        None => html! { (patient) },
+    }
 }
 
 /// The Estonian personal code of a patient.

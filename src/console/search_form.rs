@@ -104,7 +104,7 @@ pub(super) fn paging(visit: &Visit<'_>, page: u64, total: u64, address: &dyn Fn(
     let pages = total.div_ceil(HITS).max(1);
     let way = |page: u64, key: &str| html! { a.button href=(visit.href(&address(page))) { (visit.t(key)) } " " };
     html! { @if pages > 1 || page > 1 {
-        nav aria-label=(visit.t("paging.nav")) { p {
+        nav aria-label=(visit.t("paging.nav")) { p.actions {
             @if page > 1 { (way(1, "paging.first")) (way((page - 1).min(pages), "paging.previous")) }
             (visit.say("paging.at", &[("page", &page.to_string()), ("pages", &pages.to_string())])) " "
             @if page < pages { (way(page + 1, "paging.next")) (way(pages, "paging.last")) }

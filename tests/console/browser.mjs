@@ -1,5 +1,5 @@
 // A server of `hcert dev` in a folder of its own, and a browser before it.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -19,9 +19,10 @@ function freePort() {
 /** Starts the program; `close` stops it. */
 export async function serve(...flags) {
   const folder = mkdtempSync(join(tmpdir(), "hcert-console-"));
+  const data = join(folder, "data");
   const port = await freePort();
   const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0", HCERT__LOG__LEVEL: "warn" };
-  const program = spawn(process.env.HCERT_PROGRAM, ["dev", "--data", join(folder, "data"), "--listen", `127.0.0.1:${port}`, ...flags], {
+  const program = spawn(process.env.HCERT_PROGRAM, ["dev", "--data", data, "--listen", `127.0.0.1:${port}`, ...flags], {
     env: environment,
     stdio: ["ignore", "pipe", "inherit"],
   });
@@ -36,6 +37,7 @@ export async function serve(...flags) {
   const root = `http://127.0.0.1:${port}`;
   return {
     root,
+    data,
     console: `${root}/console`,
     api: `${root}/fhir`,
     close: () => {
@@ -56,4 +58,9 @@ export async function create(server, body) {
   const answer = await fetch(`${server.api}/Composition`, { method: "POST", headers, body });
   if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
   return answer.headers.get("location").split("/Composition/")[1].split("/")[0];
+}
+
+/** Stores a patient by the command for that, which asks the server. */
+export function storePatient(server, patient) {
+  execFileSync(process.env.HCERT_PROGRAM, ["patients", "import", "-", "--data", server.data], { input: `${JSON.stringify(patient)}\n`, cwd: server.data, stdio: "pipe" });
 }

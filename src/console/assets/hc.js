@@ -9,6 +9,7 @@ for (const list of document.querySelectorAll("ol[data-slider]")) {
   const links = [...list.querySelectorAll("a")].reverse();
   if (links.length < 2) continue;
   const label = document.createElement("label");
+  label.className = "slider";
   const slider = document.createElement("input");
   slider.type = "range";
   slider.min = 0;

@@ -102,7 +102,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>, id: &str) -> PageAnswer 
     let address = |version: &str, tab: &str| visit.href(&format!("/certificates/{id}?version={version}&tab={tab}"));
     visit.page(&title, &html! {
         h1 { (title) " " small { (number) } }
-        p { span.state.(lifetime.newest().state.status().code()) { (state_name(visit, lifetime.newest().state)) } " "
+        p.actions { span.state.(lifetime.newest().state.status().code()) { (state_name(visit, lifetime.newest().state)) } " "
             a.button href=(visit.href(&format!("/certificates/{id}/moves"))) { (visit.t("certificate.moves")) } " "
             a.button href=(visit.href(&format!("/certificates/{id}/edit"))) { (visit.t("certificate.edit")) } }
         ol.timeline reversed data-slider=(visit.t("certificate.slider")) aria-label=(visit.t("certificate.versions")) {
@@ -245,14 +245,14 @@ pub(in crate::console) async fn moves(visit: &Visit<'_>, id: &str) -> PageAnswer
             }
         } } }
         h2 { (visit.t("moves.table")) }
-        table {
+        div.wide tabindex="0" role="region" aria-label=(visit.t("moves.table")) { table {
             thead { tr { @for key in ["moves.from", "moves.request", "moves.to"] { th scope="col" { (visit.t(key)) } } } }
             tbody { @for row in TRANSITIONS { tr {
                 th scope="row" { @match row.from { Some(from) => (state_name(visit, from)), None => (visit.t("moves.absent")) } }
                 td { (match visit.language() { Language::Estonian => row.on.name(row.need), Language::English => row.on.word(row.need) }) }
                 td { (state_name(visit, row.to)) }
             } } }
-        }
+        } }
     })
 }
 

@@ -113,18 +113,13 @@ pub(in crate::console) fn table(visit: &Visit<'_>, bundle: &Value) -> Markup {
 fn row(visit: &Visit<'_>, certificate: &Value) -> Markup {
     let text = |pointer: &str| certificate.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let id = text("/id");
-    // Which version of the patient it was does not matter here.
-    let patient = text("/subject/0/reference").split("/_history/").next().unwrap_or_default();
     let state = Status::parse(text("/status")).map(Status::state);
     let (from, until) = (day(text("/event/0/period/start")), day(text("/event/0/period/end")));
     html! { tr {
         th scope="row" { a href=(visit.href(&format!("/certificates/{id}"))) { "#" (id) " " (text("/identifier/0/value")) } }
         td { (text("/title")) }
         td { @if let Some(state) = state { span.state.(text("/status")) { (state_name(visit, state)) } } }
-        td { @match patient.strip_prefix("Patient/") {
-            Some(id) => a href=(visit.href(&format!("/patients/{id}"))) { (patient) },
-            None => (patient),
-        } }
+        td { (reading::patient(visit, text("/subject/0/reference"))) }
         td.day { (day(text("/date"))) }
         td { @if !from.is_empty() || !until.is_empty() { span.day { (from) } " – " span.day { (until) } } }
         td { (reading::author(certificate)) }

@@ -24,6 +24,14 @@ pub(in crate::console) fn list(visit: &Visit<'_>) -> PageAnswer {
     })
 }
 
+/// Tags as they are made, and as a page has them: what may be wider than its page is reached by keyboard, and no tag has a style of its own.
+const WRITTEN_OTHERWISE: [(&str, &str); 4] = [
+    ("<pre>", "<pre tabindex=\"0\">"),
+    ("<table>", "<table tabindex=\"0\">"),
+    ("<th style=\"text-align: right\">", "<th class=\"number\">"),
+    ("<td style=\"text-align: right\">", "<td class=\"number\">"),
+];
+
 /// A document, by its path or any other name that it has.
 pub(in crate::console) fn show(visit: &Visit<'_>, name: &str) -> PageAnswer {
     let documents = visit.sources.documents;
@@ -45,8 +53,7 @@ pub(in crate::console) fn show(visit: &Visit<'_>, name: &str) -> PageAnswer {
     });
     let mut text = String::new();
     push_html(&mut text, events);
-    // What may be wider than its page is reached by keyboard.
-    let text = text.replace("<pre>", "<pre tabindex=\"0\">").replace("<table>", "<table tabindex=\"0\">");
+    let text = WRITTEN_OTHERWISE.iter().fold(text, |text, (made, ours)| text.replace(made, ours));
     // A document has one h1 of its own.
     let language = if page.path.starts_with("et/") { "et" } else { "en" };
     visit.page(
@@ -73,10 +80,12 @@ fn address(visit: &Visit<'_>, folder: &str, link: &str) -> String {
         }
     }
     let path = path.join("/");
+    // Pages of the project beside `docs/` name it.
+    let path = path.strip_prefix("docs/").unwrap_or(&path);
     let documents = visit.sources.documents;
-    match documents.page(&path) {
+    match documents.page(path) {
         Some(page) => visit.href(&format!("/documents/{}{part}", page.path)),
-        None if documents.picture(&path).is_some() => visit.href(&format!("/pictures/{path}")),
+        None if documents.picture(path).is_some() => visit.href(&format!("/pictures/{path}")),
         None => visit.href("/documents"),
     }
 }
