@@ -162,6 +162,8 @@ events! {
         "At SIGTERM or Ctrl-C.";
     SETTINGS_WARNING    WARN  "settings.warning"    "a setting, a variable, a file or a folder is probably not as intended"
         "At the start. The problem says what to change.";
+    SIGN_IN_FAILED      WARN  "console.sign-in-failed"  "somebody could not sign in to the console"
+        "Of an attempt that the issuer led back from. Look at [console], the endpoints in [access.token] and the client at the issuer.";
     STORE_COPIED        INFO  "store.copied"        "the store was copied before it is brought to a new format"
         "At the first start of a new release.";
     STORE_DAMAGED       ERROR "store.damaged"       "the store is damaged"
@@ -210,8 +212,6 @@ events! {
         "Check the permissions of their folder.";
     TLS_WARNING         WARN  "tls.warning"         "there is a problem with a TLS certificate"
         "The certificate expires soon, or there is a problem with its files.";
-    SIGN_IN_FAILED      WARN  "console.sign-in-failed"  "somebody could not sign in to the console"
-        "Of an attempt that the issuer led back from. Look at [console], the endpoints in [access.token] and the client at the issuer.";
     TOKENS_DENIED       INFO  "token.denied"        "the list of tokens and persons that are denied was read again"
         "Nothing. The number of its entries is in the line; whoever is on it gets 401 from now on.";
     TOKENS_DENIED_OLD   ERROR "token.denied-old"    "the list of denied tokens known last stays in use"
