@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::console::sources;
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{START, Server};
 use crate::token::{ISSUER, NOW, claims, encode, keys_file, of_issuer, signed};
 
@@ -113,7 +114,10 @@ impl Setup {
         let client = SignInClient::open(&of_console, &format!("http://{pages_at}"), &path).expect("settings");
         let server = Server::with_http(
             START,
-            |config| of_issuer(config, keys),
+            |config| {
+                WritesToTheConnection.set_default_names(config);
+                of_issuer(config, keys);
+            },
             |settings| {
                 let sources = ConsoleSources {
                     is_developer: false,
