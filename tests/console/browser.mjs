@@ -21,7 +21,7 @@ export async function serve(...flags) {
   const folder = mkdtempSync(join(tmpdir(), "hcert-console-"));
   const data = join(folder, "data");
   const port = await freePort();
-  const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0", HCERT__LOG__LEVEL: "warn" };
+  const environment = { ...process.env, HCERT__MANAGEMENT__LISTEN: "127.0.0.1:0", HCERT__LOG__LEVEL: "error" };
   const program = spawn(process.env.HCERT_PROGRAM, ["dev", "--data", data, "--listen", `127.0.0.1:${port}`, ...flags], {
     env: environment,
     stdio: ["ignore", "pipe", "inherit"],

@@ -39,6 +39,8 @@ pub(in crate::console) fn show(visit: &Visit<'_>, name: &str) -> PageAnswer {
     let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events = Parser::new_ext(page.text, options).map(|event| match event {
+        // A remark of those who wrote it is for nobody else.
+        Event::Html(text) if text.starts_with("<!--") => Event::Text("".into()),
         // What a document says in HTML is shown and not believed.
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
