@@ -49,6 +49,8 @@ pub(crate) fn serve(
     let mut http_settings =
         HttpSettings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
     http_settings.tokens = tokens;
+    // As `hcert serve` answers, but that nobody needs a token: in developer mode each answer says how long it took.
+    http_settings.is_developer = false;
     let settings = settings(&config);
     let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
     let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
