@@ -192,6 +192,7 @@ actions! {
     ServiceKeys            = 47 "service.keys",
     StoreErase             = 48 "store.erase",
     ServiceFault           = 49 "service.fault",
+    CompositionPdf         = 50 "composition.pdf",
 }
 
 impl AuditAction {
@@ -213,6 +214,7 @@ impl AuditAction {
             | Unknown => "E",
             CompositionRead
             | CompositionVread
+            | CompositionPdf
             | CompositionHistory
             | CompositionHistoryType
             | CompositionSearch
@@ -242,7 +244,9 @@ impl AuditAction {
             CompositionCreate => "create",
             CompositionUpdate => "update",
             CompositionDelete => "delete",
-            CompositionSuspend | CompositionCancel | CompositionValidate | ConsentGet | ConsentSet => "operation",
+            CompositionSuspend | CompositionCancel | CompositionValidate | CompositionPdf | ConsentGet | ConsentSet => {
+                "operation"
+            },
             _ => return None,
         })
     }

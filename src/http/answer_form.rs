@@ -13,6 +13,8 @@ use fhir::outcome::Language;
 pub struct AnswerForm {
     pub request_id: RequestId,
     pub language: Language,
+    /// What `Accept-Language` asks for, where it names a language of ours.
+    pub asked_language: Option<Language>,
     pub media: MediaTypes,
     /// `_pretty=true`
     pub pretty: bool,
@@ -26,9 +28,11 @@ pub struct AnswerForm {
 impl AnswerForm {
     /// Reads what never fails; `media` and `pretty` come out of the query and are set by the caller.
     pub fn new(method: &Method, headers: &HeaderMap) -> Self {
+        let asked_language = language(headers);
         AnswerForm {
             request_id: RequestId::of(headers),
-            language: language(headers),
+            language: asked_language.unwrap_or(Language::English),
+            asked_language,
             media: MediaTypes::default(),
             pretty: false,
             gzip: gzip(headers),
@@ -39,8 +43,8 @@ impl AnswerForm {
 }
 
 /// Estonian if `Accept-Language` prefers it to English; of equals the first named. Contract 5.3.
-fn language(headers: &HeaderMap) -> Language {
-    let mut best = (0, Language::English);
+fn language(headers: &HeaderMap) -> Option<Language> {
+    let mut best = (0, None);
     for member in members(headers, &ACCEPT_LANGUAGE) {
         let language = match member.name.split('-').next() {
             Some(name) if name.eq_ignore_ascii_case("et") => Language::Estonian,
@@ -48,7 +52,7 @@ fn language(headers: &HeaderMap) -> Language {
             _ => continue,
         };
         if member.weight > best.0 {
-            best = (member.weight, language);
+            best = (member.weight, Some(language));
         }
     }
     best.1

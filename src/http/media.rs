@@ -15,14 +15,16 @@ pub enum MediaTypes {
     #[default]
     FhirJson,
     Json,
+    /// A document; whatever else is answered in its place is FHIR.
+    Pdf,
 }
 
 impl MediaTypes {
-    const ALL: [MediaTypes; 2] = [MediaTypes::FhirJson, MediaTypes::Json];
+    const OF_FHIR: [MediaTypes; 2] = [MediaTypes::FhirJson, MediaTypes::Json];
 
     pub fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
-            MediaTypes::FhirJson => "application/fhir+json; charset=utf-8",
+            MediaTypes::FhirJson | MediaTypes::Pdf => "application/fhir+json; charset=utf-8",
             MediaTypes::Json => "application/json; charset=utf-8",
         })
     }
@@ -32,12 +34,17 @@ impl MediaTypes {
         match self {
             MediaTypes::FhirJson => &["application/fhir+json", "application/json+fhir"],
             MediaTypes::Json => &["application/json"],
+            MediaTypes::Pdf => &["application/pdf"],
         }
     }
 
-    /// The media type of this name.
+    fn is_named(self, name: &str) -> bool {
+        self.names().iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// The media type of this name, of those that FHIR has.
     fn named(name: &str) -> Option<MediaTypes> {
-        MediaTypes::ALL.into_iter().find(|media| media.names().iter().any(|known| known.eq_ignore_ascii_case(name)))
+        MediaTypes::OF_FHIR.into_iter().find(|media| media.is_named(name))
     }
 
     /// How closely a media range fits: 3 by name, 2 by `application/*`, 1 by `*/*`.
@@ -45,31 +52,41 @@ impl MediaTypes {
         let fit = match range.name {
             "*/*" => 1,
             name if name.eq_ignore_ascii_case("application/*") => 2,
-            name if MediaTypes::named(name) == Some(self) => 3,
+            name if self.is_named(name) => 3,
             _ => return None,
         };
         has_our_parameters(range).then_some(fit)
     }
 }
 
-/// The media type of the answer. `format` is the value of `_format`, which outweighs `Accept`.
+/// The media type of the answer. `format` is the value of `_format`, which outweighs `Accept`. Where a document is offered, it is the answer
+/// for everybody who does not ask for FHIR.
 ///
 /// # Errors
-/// 406 when neither of ours is wanted.
-pub fn wanted(headers: &HeaderMap, format: Option<&str>) -> Result<MediaTypes, Issue> {
+/// 406 when none of ours is wanted.
+pub fn wanted(headers: &HeaderMap, format: Option<&str>, offers_pdf: bool) -> Result<MediaTypes, Issue> {
     if let Some(format) = format {
-        return by_format(format).ok_or_else(|| not_acceptable(format));
+        let is_pdf = offers_pdf && (format.eq_ignore_ascii_case("pdf") || MediaTypes::Pdf.is_named(format));
+        let known = if is_pdf { Some(MediaTypes::Pdf) } else { by_format(format) };
+        return known.ok_or_else(|| not_acceptable(format));
     }
     if members(headers, &ACCEPT).next().is_none() {
-        return Ok(MediaTypes::default());
+        return Ok(if offers_pdf { MediaTypes::Pdf } else { MediaTypes::default() });
     }
     // Of equal weights the first of ours wins, so that FHIR's own type is the answer to `*/*`.
     let weight = |media: MediaTypes| {
-        let fits = members(headers, &ACCEPT).filter_map(|range| Some((media.fit(&range)?, range.weight)));
-        fits.max_by_key(|(fit, _)| *fit).map_or(0, |(_, weight)| weight)
+        let fits = members(headers, &ACCEPT).filter_map(|range| Some((range.weight, media.fit(&range)?)));
+        fits.max_by_key(|(_, fit)| *fit).unwrap_or((0, 0))
     };
-    let [fhir, json] = MediaTypes::ALL.map(weight);
-    match (fhir, json) {
+    let [fhir, json] = MediaTypes::OF_FHIR.map(weight);
+    if offers_pdf {
+        // By its weight; of two equal ones the one wins that is named more closely.
+        let pdf = weight(MediaTypes::Pdf);
+        if pdf.0 > 0 && pdf >= fhir.max(json) {
+            return Ok(MediaTypes::Pdf);
+        }
+    }
+    match (fhir.0, json.0) {
         (0, 0) => Err(not_acceptable(&shown(headers, &ACCEPT))),
         (fhir, json) if fhir >= json => Ok(MediaTypes::FhirJson),
         _ => Ok(MediaTypes::Json),
@@ -159,9 +176,34 @@ mod tests {
             ("application/fhir+xml, */*;q=0.1", MediaTypes::FhirJson),
             ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", MediaTypes::FhirJson),
         ] {
-            assert_eq!(wanted(&headers(ACCEPT, accept), None), Ok(media), "{accept}");
+            assert_eq!(wanted(&headers(ACCEPT, accept), None, false), Ok(media), "{accept}");
         }
-        assert_eq!(wanted(&HeaderMap::new(), None), Ok(MediaTypes::FhirJson));
+        assert_eq!(wanted(&HeaderMap::new(), None, false), Ok(MediaTypes::FhirJson));
+    }
+
+    #[test]
+    fn a_document_is_for_everybody_who_does_not_ask_for_fhir() {
+        for (accept, media) in [
+            ("", MediaTypes::Pdf),
+            ("*/*", MediaTypes::Pdf),
+            ("application/*", MediaTypes::Pdf),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", MediaTypes::Pdf),
+            ("application/pdf", MediaTypes::Pdf),
+            ("application/pdf, application/fhir+json", MediaTypes::Pdf),
+            ("application/fhir+json", MediaTypes::FhirJson),
+            ("application/fhir+json, */*", MediaTypes::FhirJson),
+            ("application/json, */*;q=0.5", MediaTypes::Json),
+            ("application/pdf;q=0.5, application/fhir+json", MediaTypes::FhirJson),
+            ("application/pdf;q=0, */*", MediaTypes::FhirJson),
+        ] {
+            assert_eq!(wanted(&headers(ACCEPT, accept), None, true), Ok(media), "{accept}");
+        }
+        for format in ["pdf", "application/pdf"] {
+            assert_eq!(wanted(&HeaderMap::new(), Some(format), true), Ok(MediaTypes::Pdf));
+            assert!(wanted(&HeaderMap::new(), Some(format), false).is_err());
+        }
+        assert_eq!(wanted(&HeaderMap::new(), Some("json"), true), Ok(MediaTypes::FhirJson));
+        assert!(wanted(&headers(ACCEPT, "application/pdf"), None, false).is_err());
     }
 
     #[test]
@@ -178,7 +220,7 @@ mod tests {
             "application/json+fhir; fhirVersion=5.0.1",
             "application/fhir+json; charset=latin1",
         ] {
-            let refusal = wanted(&headers(ACCEPT, accept), None).unwrap_err();
+            let refusal = wanted(&headers(ACCEPT, accept), None, false).unwrap_err();
             assert_eq!(refusal.code(), Hcert::NotAcceptable, "{accept}");
         }
     }
@@ -194,12 +236,12 @@ mod tests {
             ("application/fhir+json;fhirVersion=5.0", MediaTypes::FhirJson),
             ("application/json fhir;fhirVersion=5.0.0", MediaTypes::FhirJson),
         ] {
-            assert_eq!(wanted(&xml, Some(format)), Ok(media), "{format}");
+            assert_eq!(wanted(&xml, Some(format), false), Ok(media), "{format}");
         }
         for format in
             ["", "xml", "application/fhir+xml", "text/xml", "ttl", "html", "application/fhir+json;fhirVersion=4.0"]
         {
-            assert!(wanted(&HeaderMap::new(), Some(format)).is_err(), "{format}");
+            assert!(wanted(&HeaderMap::new(), Some(format), false).is_err(), "{format}");
         }
     }
 

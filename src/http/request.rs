@@ -78,6 +78,7 @@ pub fn context(
     Ok(RequestContext {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
         language: wanted.language,
+        asked_language: wanted.asked_language,
         prefer,
         if_match,
         if_none_match,

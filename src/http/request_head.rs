@@ -124,7 +124,9 @@ impl RequestHead {
             PathTarget::Token => (Route::Fault(XRoadFault::UnknownService), None),
             PathTarget::Fault(fault) => (Route::Fault(fault), None),
         };
-        let mut query = RequestQuery::read(settings, &parts);
+        let offers_pdf =
+            matches!(&route, Route::To(interaction) if interaction.kind() == InteractionKind::Pdf);
+        let mut query = RequestQuery::read(settings, &parts, offers_pdf);
         let mut wanted = AnswerForm::new(method, &parts.headers);
         wanted.media = query.media.clone().unwrap_or_default();
         if matches!(&route, Route::To(interaction) if interaction.kind() == InteractionKind::ApiDescription) {
@@ -181,7 +183,7 @@ impl RequestHead {
 }
 
 impl RequestQuery {
-    pub fn read(settings: &HttpSettings, parts: &Parts) -> RequestQuery {
+    pub fn read(settings: &HttpSettings, parts: &Parts, offers_pdf: bool) -> RequestQuery {
         let text = parts.uri.query().unwrap_or_default();
         let bytes_max = settings.query_bytes_max;
         let pairs = if text.len() > bytes_max {
@@ -190,6 +192,7 @@ impl RequestQuery {
             query::pairs(text)
         };
         let known = pairs.as_deref().unwrap_or_default();
-        RequestQuery { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
+        let media = media::wanted(&parts.headers, query::format(known), offers_pdf);
+        RequestQuery { media, pretty: query::pretty(known), pairs }
     }
 }

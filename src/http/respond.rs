@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
     LAST_MODIFIED, LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
@@ -18,12 +19,15 @@ use super::media::MediaTypes;
 use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
-use crate::interaction::{Answer, BrokenAnswer};
+use crate::interaction::{Answer, AnswerFile, BrokenAnswer};
 use crate::turns::RequestPermit;
 use base::log::{RefusalReason, shown};
 use certificate::Version;
 use fhir::date_time;
 use fhir::outcome::{Hcert, Language, Outcome};
+
+/// The entry of the journal that a document names.
+const ENTRY: HeaderName = HeaderName::from_static("x-hcert-entry");
 
 const PLAN: HeaderName = HeaderName::from_static("x-hcert-plan");
 
@@ -37,7 +41,10 @@ const RETRY_AFTER_S: u32 = 2;
 const LOG_CODE_CHARACTERS_MAX: usize = 64;
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
-pub(super) fn answer(answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
+pub(super) fn answer(mut answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
+    if let Some(file) = answer.file.take() {
+        return document(*file, answer, wanted);
+    }
     let mut response = body(status(answer.status), answer.body, answer.turn, wanted);
     let headers = response.headers_mut();
     if let Some((version, modified)) = answer.version {
@@ -54,6 +61,30 @@ pub(super) fn answer(answer: Answer, wanted: &AnswerForm) -> Response<Full<Bytes
     }
     if let Some(location) = answer.content_location {
         headers.insert(CONTENT_LOCATION, header::value(location));
+    }
+    response
+}
+
+/// Writes a document: as it is, or inside of a Binary where FHIR is wanted, whose tag is a weak one, since its bytes are others. Contract 8.8.
+fn document(file: AnswerFile, mut made: Answer, wanted: &AnswerForm) -> Response<Full<Bytes>> {
+    let is_plain = wanted.media == MediaTypes::Pdf;
+    let tag = if is_plain { format!("\"{}\"", file.tag) } else { format!("W/\"{}\"", file.tag) };
+    let mut wanted = wanted.clone();
+    if is_plain {
+        // It is compressed already, and no JSON.
+        (wanted.gzip, wanted.pretty) = (false, false);
+    } else if !made.body.is_empty() {
+        let data = BASE64_STANDARD.encode(&made.body);
+        let about = r#"{"resourceType":"Binary","contentType":"application/pdf","data":""#;
+        made.body = [about, &data, "\"}"].concat().into_bytes();
+    }
+    let mut response = answer(made, &wanted);
+    let headers = response.headers_mut();
+    headers.insert(ETAG, header::value(tag));
+    headers.insert(ENTRY, header::value(file.entry));
+    if is_plain && headers.contains_key(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/pdf"));
+        headers.insert(CONTENT_DISPOSITION, header::value(format!("inline; filename=\"{}\"", file.name)));
     }
     response
 }

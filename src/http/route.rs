@@ -38,8 +38,8 @@ impl Route {
     }
 }
 
-/// Path segments below the base path; the deepest path has four.
-const SEGMENTS_MAX: usize = 4;
+/// Path segments below the base path; the deepest path has five.
+const SEGMENTS_MAX: usize = 5;
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
@@ -163,6 +163,10 @@ mod tests {
             ("GET", "/fhir/Composition/7/$get-consent", GetConsent, "7", ""),
             ("POST", "/fhir/Composition/7/$get-consent", GetConsent, "7", ""),
             ("POST", "/fhir/Composition/7/$set-consent", SetConsent, "7", ""),
+            ("GET", "/fhir/Composition/7/$pdf", Pdf, "7", ""),
+            ("HEAD", "/fhir/Composition/7/_history/3/$pdf", Pdf, "7", "3"),
+            ("POST", "/fhir/Composition/7/$pdf", Pdf, "7", ""),
+            ("POST", "/fhir/Composition/7/_history/3/$pdf", Pdf, "7", "3"),
             ("GET", "/fhir/Patient", PatientSearch, "", ""),
             ("POST", "/fhir/Patient/_search", PatientSearch, "", ""),
             ("POST", "/fhir/AuditEvent/_search", AuditSearch, "", ""),
@@ -277,6 +281,7 @@ mod tests {
             ("GET", "/fhir/Composition/7/$suspend", "POST, OPTIONS"),
             ("PUT", "/fhir/Composition/7/$get-consent", "GET, HEAD, POST, OPTIONS"),
             ("GET", "/fhir/Composition/7/$set-consent", "POST, OPTIONS"),
+            ("DELETE", "/fhir/Composition/7/_history/3/$pdf", "GET, HEAD, POST, OPTIONS"),
             ("get", "/fhir/metadata", "GET, HEAD, OPTIONS"),
             ("POST", "/fhir/ValueSet", "GET, HEAD, OPTIONS"),
             ("DELETE", "/fhir/ValueSet/a", "GET, HEAD, OPTIONS"),

@@ -211,6 +211,7 @@ async fn a_large_body_is_processed_on_the_pool_whatever_is_asked_for() {
         ("POST", "Composition/7/$cancel"),
         ("POST", "Composition/7/$set-consent"),
         ("POST", "Composition/7/$get-consent"),
+        ("POST", "Composition/7/$pdf"),
         ("POST", "Composition/$validate"),
         ("POST", "Composition/7/$validate"),
         ("POST", "ValueSet/$expand"),

@@ -210,7 +210,7 @@ impl<R: Interactions> HttpServer<R> {
             // Once more, since the form may carry what the query did not.
             let mut parameters = std::mem::take(&mut context.parameters);
             parameters.extend(query::pairs(form)?);
-            known.wanted.media = media::wanted(&head.parts.headers, query::format(&parameters))?;
+            known.wanted.media = media::wanted(&head.parts.headers, query::format(&parameters), false)?;
             known.wanted.pretty = query::pretty(&parameters)?;
             self.name(head, &parameters, form.len(), known).await?;
             context = self.context(head, interaction, parameters, known)?;

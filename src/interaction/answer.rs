@@ -25,8 +25,23 @@ pub struct Answer {
     pub shown: ShownVersions,
     /// How a search was run, where that was asked.
     pub plan: Option<Box<str>>,
+    /// Where the body is a document, and not FHIR JSON.
+    pub file: Option<Box<AnswerFile>>,
     /// The audit trail knows of it already, from the writer.
     pub changed: bool,
+}
+
+/// A document in PDF. A caller who wants FHIR gets it inside of a Binary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerFile {
+    /// Entity tag, hexadecimal digits: of these bytes alone.
+    pub tag: String,
+    /// Name for whoever keeps it.
+    pub name: String,
+    /// The role that it was made for.
+    pub role: String,
+    /// The entry of the journal that it names: `changes/120:` and a hash.
+    pub entry: String,
 }
 
 /// How a server misbehaves that is told to. Contract 6.4.

@@ -89,6 +89,9 @@ impl Service {
                 if event.action == AuditAction::CompositionCreate {
                     event.action = AuditAction::CompositionRead;
                 }
+                if let Some(file) = answer.file.as_ref().filter(|_| event.who.person.is_some()) {
+                    event.who.roles = vec![file.role.clone()];
+                }
                 match &answer.shown {
                     ShownVersions::Nothing => {}
                     ShownVersions::One(hit) => show(&mut event, vec![entity(*hit)]),

@@ -391,6 +391,7 @@ mod tests {
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-cancel",
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-get-consent",
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-set-consent",
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-pdf",
                     "http://hl7.org/fhir/OperationDefinition/Resource-validate"
                 ]
             );

@@ -20,6 +20,8 @@ pub struct RequestContext {
     /// `{base_url}` as this caller sees it, without a slash at the end.
     pub base_url: Arc<str>,
     pub language: Language,
+    /// What `Accept-Language` asks for, where it names a language of ours.
+    pub asked_language: Option<Language>,
     pub prefer: Prefer,
     /// `If-Match`. `None`: no condition.
     pub if_match: Option<Precondition>,

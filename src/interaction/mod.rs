@@ -28,6 +28,7 @@ pub mod operation;
 pub mod operation_parameters;
 mod page;
 mod patient;
+mod pdf;
 mod policy;
 mod pool;
 mod prepare;
@@ -46,7 +47,7 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-pub use answer::{Answer, BrokenAnswer, ShownVersions};
+pub use answer::{Answer, AnswerFile, BrokenAnswer, ShownVersions};
 pub use context::{
     EntityTag, ForwardedHeaders, HeaderText, Identity, Language, Precondition, Prefer, RequestContext, Return, Subset,
     XRoadHeaders,

@@ -294,6 +294,9 @@ pub(super) const EXPAND: &[ParameterDefinition] = &[
     once("displayLanguage", ParameterKind::Text),
 ];
 
+/// What `$pdf` takes.
+pub(super) const PDF: &[ParameterDefinition] = &[once("role", ParameterKind::Text)];
+
 /// What `$lookup` takes.
 pub(super) const LOOKUP: &[ParameterDefinition] = &[
     once("code", ParameterKind::Text),
@@ -333,6 +336,7 @@ pub fn of(operation: InteractionKind) -> &'static [ParameterDefinition] {
     match operation {
         InteractionKind::Expand => EXPAND,
         InteractionKind::Lookup => LOOKUP,
+        InteractionKind::Pdf => PDF,
         InteractionKind::ValidateCode(ListKind::CodeSystem) => VALIDATE_CODE_OF_CODE_SYSTEM,
         InteractionKind::ValidateCode(ListKind::ValueSet) => VALIDATE_CODE_OF_VALUE_SET,
         _ => &[],

@@ -16,11 +16,11 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 use fhir::subset;
 
 /// A version that is to be shown.
-struct ReadVersion {
+pub(super) struct ReadVersion {
     /// Without its resource where that is left in the store.
-    stored: StoredVersion,
-    is_left: bool,
-    view: CertificateView,
+    pub stored: StoredVersion,
+    pub is_left: bool,
+    pub view: CertificateView,
 }
 
 /// A version as far as a serving thread reads it: without its resource where that is large, or where the caller has it.
@@ -38,7 +38,7 @@ impl Service {
     }
 
     /// For a caller whose rights have bounds, version and consent are of one moment.
-    fn read_current(&self, context: &RequestContext, instance: &Instance) -> Result<ReadVersion, Outcome> {
+    pub(super) fn read_current(&self, context: &RequestContext, instance: &Instance) -> Result<ReadVersion, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
         let id = instance.known().ok_or_else(missing)?;
         let found = self.engine.read(id, None, |entry| {
@@ -70,7 +70,7 @@ impl Service {
         self.shown(context, self.read_version(context, instance, version)?).await
     }
 
-    fn read_version(
+    pub(super) fn read_version(
         &self,
         context: &RequestContext,
         instance: &Instance,

@@ -83,6 +83,11 @@ pub(super) fn not_permitted(may: PermittedAction) -> Outcome {
     Issue::new(Hcert::NotPermitted).with("request", name(may)).into()
 }
 
+/// As [`not_permitted`], in a role that was asked for.
+pub(super) fn not_permitted_in(role: &str, may: PermittedAction) -> Outcome {
+    Issue::new(Hcert::NotPermitted).with("request", format!("{} in the role {role}", name(may))).into()
+}
+
 pub(super) fn outside(what: impl Into<String>) -> Outcome {
     Issue::new(Hcert::OutsideRights).with("what", what.into()).into()
 }

@@ -78,6 +78,8 @@ pub struct Service {
     pub(super) large_answers: Turns,
     /// For certificates that take a while to expand.
     pub(super) large_reads: Turns,
+    /// For certificates in print.
+    pub(super) documents: Turns,
     /// Definitions that are no code lists; made when they are asked for first.
     fixed: OnceLock<Vec<FixedDefinition>>,
     /// The CapabilityStatement for callers who come without a proxy.
@@ -118,6 +120,7 @@ impl Service {
                 Hcert::LargeAnswersFull,
             ),
             large_reads: Turns::new(heavy_at_once, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
+            documents: Turns::new(heavy_at_once, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeResourcesBusy),
             fixed: OnceLock::new(),
             capabilities,
             api_description: OnceLock::new(),
@@ -204,13 +207,14 @@ impl Service {
         if interaction.row.kind == InteractionKind::Create && context.if_none_exist.is_some() {
             Box::pin(self.meet_condition(&mut context)).await;
         }
-        if context.identity.is_some() {
+        // A document is admitted in the one role that it is asked for.
+        if context.identity.is_some() && interaction.row.kind != InteractionKind::Pdf {
             Box::pin(self.admit(&interaction, &mut context)).await?;
         }
         if interaction.may_change() {
             self.check_trail()?;
         }
-        let Interaction { row, id, version, definition } = interaction;
+        let Interaction { row, ref id, ref version, definition } = interaction;
         let nothing = Instance::Unknown(String::new());
         let instance = id.as_ref().unwrap_or(&nothing);
         let list = || id.as_ref().map(ToString::to_string);
@@ -218,6 +222,7 @@ impl Service {
             InteractionKind::Capabilities => self.capabilities(&context),
             InteractionKind::ApiDescription => Ok(self.api_description(&context)),
             InteractionKind::Create => Box::pin(self.create(&context, body)).await,
+            InteractionKind::Pdf => Box::pin(self.pdf(&interaction, context, body)).await,
             InteractionKind::Read => self.read(&context, instance).await,
             InteractionKind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)).await,
             InteractionKind::Update => Box::pin(self.update(&context, instance, body)).await,
@@ -234,7 +239,7 @@ impl Service {
                 Box::pin(self.patient(&context, RegistryRequest::Read(instance.to_string()))).await
             }
             InteractionKind::PatientVread => {
-                let version = version.map(|version| version.to_string()).unwrap_or_default();
+                let version = version.as_ref().map(ToString::to_string).unwrap_or_default();
                 Box::pin(self.patient(&context, RegistryRequest::Vread(instance.to_string(), version))).await
             }
             InteractionKind::PatientHistory => {

@@ -53,6 +53,7 @@ pub enum InteractionKind {
     Cancel,
     GetConsent,
     SetConsent,
+    Pdf,
     Validate,
     PatientRead,
     PatientVread,
@@ -206,7 +207,7 @@ impl InteractionRow {
 #[rustfmt::skip]
 pub const INTERACTIONS: &[InteractionRow] = {
     use AuditAction::{
-        CompositionCancel, CompositionCreate, CompositionDelete, CompositionHistory, CompositionHistoryType, CompositionRead,
+        CompositionCancel, CompositionCreate, CompositionDelete, CompositionHistory, CompositionHistoryType, CompositionPdf, CompositionRead,
         CompositionSearch, CompositionSuspend, CompositionUpdate, CompositionValidate, CompositionVread, ConsentGet, ConsentSet,
         DefinitionRead,
     };
@@ -257,6 +258,15 @@ pub const INTERACTIONS: &[InteractionRow] = {
     row(SetConsent,      Post,   "/Composition/{id}/$set-consent",       Some(PermittedAction::SetConsent),    Some(ConsentSet),              Some(Resource))
         .changes()
         .operation("set-consent", Own("ee-health-certificate-set-consent"), "Opens or closes the certificate. Takes Parameters with doctor, representative or both (valueString): open or closed. Makes no version."),
+    row(Pdf,             Get,    "/Composition/{id}/$pdf",               Some(PermittedAction::Read),          Some(CompositionPdf),          None)
+        .reads_stored(Always)
+        .operation("pdf", Own("ee-health-certificate-pdf"), "The certificate as a PDF for people, as one role of the caller may see it: role. A Binary where FHIR is accepted."),
+    row(Pdf,             Post,   "/Composition/{id}/$pdf",               Some(PermittedAction::Read),          Some(CompositionPdf),          Some(Resource))
+        .reads_stored(Always),
+    row(Pdf,             Get,    "/Composition/{id}/_history/{version}/$pdf", Some(PermittedAction::Read),     Some(CompositionPdf),          None)
+        .reads_stored(Always),
+    row(Pdf,             Post,   "/Composition/{id}/_history/{version}/$pdf", Some(PermittedAction::Read),     Some(CompositionPdf),          Some(Resource))
+        .reads_stored(Always),
     row(Validate,        Post,   "/Composition/$validate",               Some(PermittedAction::Validate),      Some(CompositionValidate),     Some(Resource))
         .names()
         .operation("validate", R5("Resource-validate"), "What a write would say, without writing: 200 with an OperationOutcome. Takes a Composition, or Parameters with resource, mode and profile."),

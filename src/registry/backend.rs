@@ -159,6 +159,28 @@ impl Registry {
         }
     }
 
+    /// A patient as the registry had them in a version, else as it has them; nobody when it knows none.
+    pub async fn as_of(
+        &self,
+        id: &str,
+        version: &str,
+        caller: &Caller,
+    ) -> Result<Option<RegistryFinding>, LookupFailure> {
+        let request = || RegistryRequest::Vread(id.to_owned(), version.to_owned());
+        self.strike(&request, caller).await?;
+        let mut found = match version {
+            "" => Err(LookupFailure::NotFound),
+            _ => self.ask(&request(), caller).await,
+        };
+        if found.as_ref().is_err_and(LookupFailure::is_nobody) {
+            found = self.ask(&RegistryRequest::Read(id.to_owned()), caller).await;
+        }
+        match found {
+            Err(failed) if failed.is_nobody() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// The patients with an identifier. `system` is none for a bare value, which is an Estonian personal code.
     pub async fn by_identifier(
         &self,

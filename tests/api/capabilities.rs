@@ -334,6 +334,10 @@ fn calls(kind: &str, name: &str) -> Vec<(&'static str, &'static str, Option<Vec<
                 ("POST", "Composition/1/$get-consent", Some(br#"{"resourceType":"Parameters"}"#.to_vec())),
             ]
         }
+        ("Composition", "pdf") => {
+            let role = parameters(json!([text("role", "doctor")]));
+            vec![("GET", "Composition/1/$pdf?role=doctor", None), ("POST", "Composition/1/$pdf", Some(role))]
+        }
         ("Composition", "set-consent") => {
             vec![("POST", "Composition/1/$set-consent", parameters(json!([text("doctor", "open")])))]
         }

@@ -77,7 +77,8 @@ definitions! {
         "ee-health-certificate-suspend"
         "ee-health-certificate-cancel"
         "ee-health-certificate-get-consent"
-        "ee-health-certificate-set-consent";
+        "ee-health-certificate-set-consent"
+        "ee-health-certificate-pdf";
 }
 
 impl ShippedDefinition {

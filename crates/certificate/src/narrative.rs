@@ -7,6 +7,7 @@ mod fields;
 mod generated;
 mod on_top;
 mod page;
+mod printed;
 mod state;
 #[cfg(test)]
 pub(super) mod tests;
@@ -20,6 +21,7 @@ use generated::{CLOSING, DIGEST_DIGITS, OPENING, digest};
 pub use generated::{GENERATED, is_generated, is_generated_without_digest};
 use on_top::on_top;
 use page::NarrativePage;
+pub use printed::{PrintedCertificate, PrintedRow, PrintedSection};
 pub use state::{set_state, without_state};
 
 /// Elements of a resource that stand before its `text`.

@@ -27,7 +27,7 @@ pub use expansion::Coded;
 use fhir::json::Json;
 pub use file::read as read_file;
 pub use membership::{Certainty, Membership};
-pub use term::ESTONIAN;
+pub use term::{ESTONIAN, TermsIn};
 use value_set::ComposedSet;
 pub use value_set::ValueSet;
 

@@ -84,6 +84,13 @@ impl Permissions {
         Some(no_such_role(role, ", so a token with it grants nothing", known))
     }
 
+    /// The roles of the table, in the order of their names.
+    pub fn role_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.roles.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// What a caller may do. A role that the table does not know gives nothing.
     pub fn rights(&self, identity: Arc<Identity>) -> Rights {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
@@ -144,9 +151,14 @@ impl Rights {
     /// How every certificate is shown that is not closed to doctors, where no permission shows any of them otherwise; nothing where rows
     /// decide.
     pub fn view_of_all(&self, what: PermittedAction) -> Option<CertificateView> {
-        let most = self.granting(what).map(|grant| grant.view).max()?;
+        let most = self.most_shown(what)?;
         let of_all = |grant: &Grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative;
         self.granting(what).any(|grant| of_all(grant) && grant.view == most).then_some(most)
+    }
+
+    /// The most that is shown of any certificate; nothing where none may be seen.
+    pub fn most_shown(&self, what: PermittedAction) -> Option<CertificateView> {
+        self.granting(what).map(|grant| grant.view).max()
     }
 
     /// Whether a permission shows certificates only as their employers are shown them.

@@ -78,6 +78,7 @@ pub(super) fn of(kind: InteractionKind, names: &Names) -> Map<String, Value> {
     }
     let parameters = match kind {
         InteractionKind::SetConsent => vec![json!({"name": "doctor", "valueString": "closed"})],
+        InteractionKind::Pdf => vec![json!({"name": "role", "valueString": "doctor"})],
         InteractionKind::Lookup | InteractionKind::ValidateCode(_) | InteractionKind::Expand => {
             let named = ["url", "system", "code"].into_iter();
             let named = named.filter_map(|name| Some((name, parameter(kind, name, names)?)));
@@ -137,6 +138,7 @@ pub(super) fn parameter(kind: InteractionKind, name: &str, names: &Names) -> Opt
         (InteractionKind::ValidateCode(ListKind::ValueSet), "system") => list("CodeSystem"),
         (InteractionKind::ValidateCode(ListKind::ValueSet) | InteractionKind::Expand, "url") => list("ValueSet"),
         (InteractionKind::Lookup | InteractionKind::ValidateCode(_), "code") => json!(CODE),
+        (InteractionKind::Pdf, "role") => json!("doctor"),
         _ => return None,
     })
 }

@@ -156,7 +156,7 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
         _ => {}
     }
     let asks_registry = operation.row.asks_registry
-        || matches!(kind, InteractionKind::Create | InteractionKind::Update | InteractionKind::Validate);
+        || matches!(kind, InteractionKind::Create | InteractionKind::Update | InteractionKind::Validate | InteractionKind::Pdf);
     if asks_registry && !settings.tokens.is_needed {
         take(&["fault"]);
     }
@@ -286,6 +286,11 @@ fn of_statements(kind: InteractionKind, names: &Names) -> Vec<Value> {
         InteractionKind::Capabilities => {
             let modes = json!({"enum": ["full", "normative", "terminology"]});
             vec![query("mode", "Which statement", modes)]
+        }
+        InteractionKind::Pdf => {
+            let about = "The ETag of the document that the caller has; 304 where it is still the same";
+            let tag = json!({"type": "string", "examples": ["\"0123456789abcdef0123456789abcdef\""]});
+            vec![json!({"name": "If-None-Match", "in": "header", "description": about, "schema": tag})]
         }
         InteractionKind::Validate => {
             let modes = json!({"enum": ["create", "update", "delete", "profile"]});

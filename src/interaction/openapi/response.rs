@@ -6,6 +6,8 @@ use super::api_operation::{ApiOperation, FHIR};
 use super::schema;
 use crate::interaction::table::{BodyContent, InteractionKind};
 
+const PDF: &str = "application/pdf";
+
 /// Statuses of refusals, and what each means here.
 const REFUSALS: &[(u16, &str)] = &[
     (400, "The request cannot be understood: a body that is no FHIR, an unknown parameter, a wrong value"),
@@ -57,6 +59,8 @@ pub(super) fn headers() -> Value {
     let text = |about: &str| json!({"description": about, "schema": {"type": "string"}});
     json!({
         "etag": text("The version: W/\"3\""),
+        "fileTag": text("The digest of the document; weak for a Binary"),
+        "entry": text("The entry of the journal that the document names, and its hash: changes/120:…"),
         "lastModified": text("When the version was made"),
         "location": text("Address of the version that was made"),
         "requestId": text("What the log and the audit trail know the request by"),
@@ -127,6 +131,12 @@ fn succeeded(operation: &ApiOperation) -> Map<String, Value> {
         | InteractionKind::SearchDefinitions => vec![ok(answer("A page of what was found", resource("Bundle"), &[]))],
         InteractionKind::GetConsent => {
             vec![ok(answer("Whom the patient lets see the certificate", resource("Parameters"), &[]))]
+        }
+        InteractionKind::Pdf => {
+            let of_file = [("ETag", "fileTag"), version[1], ("X-Hcert-Entry", "entry")];
+            let mut file = answer("The document; a Binary where FHIR is accepted", resource("Binary"), &of_file);
+            file["content"][PDF] = json!({"schema": {"type": "string", "contentMediaType": PDF}});
+            vec![ok(file), unchanged()]
         }
         InteractionKind::SetConsent => vec![ok(answer("What holds now", resource("OperationOutcome"), &[]))],
         InteractionKind::Validate => {

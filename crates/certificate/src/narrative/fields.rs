@@ -140,11 +140,11 @@ impl<'o, 'a> NarrativeFields<'o, 'a> {
         }
     }
 
-    fn items(&self, name: &str) -> &'o [Json<'a>] {
+    pub(super) fn items(&self, name: &str) -> &'o [Json<'a>] {
         self.composition.get(name).and_then(Json::as_array).unwrap_or(&[])
     }
 
-    fn text(&self, name: &str) -> Option<&'o str> {
+    pub(super) fn text(&self, name: &str) -> Option<&'o str> {
         self.composition.get(name).and_then(Json::as_str)
     }
 
@@ -152,7 +152,7 @@ impl<'o, 'a> NarrativeFields<'o, 'a> {
         self.text("status").and_then(Status::parse).map(Status::state)
     }
 
-    fn number(&self) -> Option<&'o str> {
+    pub(super) fn number(&self) -> Option<&'o str> {
         let is_number = |identifier: &&Json| {
             let path = identifier.text("system").and_then(|system| system.strip_prefix(self.names.hcert_ns.as_str()));
             path == Some("/health-certificate-number")
@@ -227,12 +227,12 @@ impl<'o, 'a> NarrativeFields<'o, 'a> {
 }
 
 /// How a reference to the author begins, and what the rest of it is.
-const PERSON: (&str, &str) = ("Practitioner/", "isikukood ");
+pub(super) const PERSON: (&str, &str) = ("Practitioner/", "isikukood ");
 
-const INSTITUTION: (&str, &str) = ("Organization/", "asutuse registrikood ");
+pub(super) const INSTITUTION: (&str, &str) = ("Organization/", "asutuse registrikood ");
 
 /// A reference by its display, and by its address or identifier.
-fn agent(line: &mut NarrativeLine, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
+pub(super) fn agent(line: &mut NarrativeLine, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
     let address = reference.text("reference").map(without_version);
     let identifier = || reference.get("identifier").and_then(|identifier| identifier.text("value"));
     let (words, value) = match address {
@@ -250,17 +250,17 @@ fn agent(line: &mut NarrativeLine, reference: &Json, before: &str, (beginning, w
 }
 
 /// A reference without `/_history/<version>`, which the registry's newest version may change.
-fn without_version(reference: &str) -> &str {
+pub(super) fn without_version(reference: &str) -> &str {
     reference.split_once("/_history/").map_or(reference, |(reference, _)| reference)
 }
 
 /// What the text of a section says; nothing when it is blank.
-fn section_words(section: &Json) -> Option<String> {
+pub(super) fn section_words(section: &Json) -> Option<String> {
     plain_text(section.get("text")?.text("div")?).filter(|text| !is_blank(text))
 }
 
 /// `12.01.2025`, or less where the field says less; the day in Tallinn.
-fn estonian_date(text: &str) -> Option<String> {
+pub(super) fn estonian_date(text: &str) -> Option<String> {
     let local = normalise(text).ok()?;
     let date = local.split_once('T').map_or(&*local, |(date, _)| date);
     Some(date.rsplit('-').collect::<Vec<_>>().join("."))

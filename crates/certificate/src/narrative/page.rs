@@ -2,6 +2,7 @@
 
 use fhir::json::Json;
 use fhir::narrative::is_blank;
+use fhir::outcome::Language;
 
 /// Lines of a narrative that is made from a certificate's fields. A certificate has about ten; one of a hundred restrictions is read
 /// in its fields.
@@ -59,7 +60,13 @@ impl NarrativePage {
         }
         let start = self.markup.len();
         self.markup.push_str(open);
-        let mut line = NarrativeLine { markup: &mut self.markup, left: GENERATED_TEXT_CHARACTERS_MAX, is_cut: false };
+        let mut line = NarrativeLine {
+            markup: &mut self.markup,
+            left: GENERATED_TEXT_CHARACTERS_MAX,
+            is_cut: false,
+            is_plain: false,
+            language: Language::Estonian,
+        };
         if !write(&mut line) {
             return self.markup.truncate(start);
         }
@@ -86,9 +93,32 @@ pub(super) struct NarrativeLine<'p> {
     /// Characters of texts that it still takes.
     left: usize,
     is_cut: bool,
+    /// Texts stand as they are, since it is no markup.
+    is_plain: bool,
+    language: Language,
+}
+
+/// A line without markup, with at most so many characters of texts; nothing when `write` says that there is nothing to tell.
+pub(super) fn plain_line(
+    language: Language,
+    characters_max: usize,
+    write: impl FnOnce(&mut NarrativeLine) -> bool,
+) -> Option<String> {
+    let mut text = String::new();
+    let mut line =
+        NarrativeLine { markup: &mut text, left: characters_max, is_cut: false, is_plain: true, language };
+    write(&mut line).then_some(text)
 }
 
 impl NarrativeLine<'_> {
+    /// Words of our own in its language.
+    pub(super) fn own(&self, estonian: &'static str, english: &'static str) -> &'static str {
+        match self.language {
+            Language::Estonian => estonian,
+            Language::English => english,
+        }
+    }
+
     /// Words of our own, without markup.
     pub(super) fn words(&mut self, words: &str) {
         self.markup.push_str(words);
@@ -109,6 +139,7 @@ impl NarrativeLine<'_> {
                 self.left -= 1;
                 gap = "";
                 match character {
+                    plain if self.is_plain => self.markup.push(plain),
                     '&' => self.markup.push_str("&amp;"),
                     '<' => self.markup.push_str("&lt;"),
                     '>' => self.markup.push_str("&gt;"),
@@ -153,15 +184,15 @@ impl NarrativeLine<'_> {
     pub(super) fn quantity(&mut self, before: &str, quantity: &Json, unit: Option<&str>) -> bool {
         let Some(Json::Number(amount)) = quantity.get("value") else { return false };
         let comparator = match quantity.text("comparator") {
-            Some("<") => "alla ",
-            Some("<=") => "kuni ",
-            Some(">=") => "vähemalt ",
-            Some(">") => "üle ",
+            Some("<") => self.own("alla ", "less than "),
+            Some("<=") => self.own("kuni ", "at most "),
+            Some(">=") => self.own("vähemalt ", "at least "),
+            Some(">") => self.own("üle ", "more than "),
             _ => "",
         };
         self.words(before);
         self.words(comparator);
-        let is_told = self.text(&amount.replace('.', ","));
+        let is_told = self.text(&amount.replace('.', self.own(",", ".")));
         // `1` is UCUM's unit of a plain number.
         let units = [quantity.text("unit"), quantity.text("code"), unit];
         if let Some(unit) = units.into_iter().flatten().find(|unit| !is_blank(unit)).filter(|unit| *unit != "1") {

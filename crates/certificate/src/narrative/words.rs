@@ -87,7 +87,7 @@ pub(super) fn observation(line: &mut NarrativeLine, observation: &Json, terms: &
     let unit = codings.find_map(|coding| terms.unit(coding.text("system")?, coding.text("code")?));
     let quantity = component.and_then(|component| component.get("valueQuantity"));
     let has_amount = quantity.is_some_and(|quantity| line.quantity(" ", quantity, unit));
-    let missing = (unit.is_some() && !has_amount).then_some("kogus on märkimata");
+    let missing = (unit.is_some() && !has_amount).then(|| line.own("kogus on märkimata", "the amount is not stated"));
     let details = words.details().chain(value.iter().flat_map(Words::details));
     let notes = observation.items("note").iter().filter_map(|note| note.text("text"));
     line.in_brackets(missing.into_iter().chain(details).chain(notes));

@@ -6,6 +6,7 @@ use super::canonical::without_version;
 use super::concept::{Concept, speaks};
 use super::{ListHeader, Terminology};
 use crate::DisplayTerms;
+use fhir::outcome::Language;
 
 /// Estonian, as lists name it.
 pub const ESTONIAN: &str = "et";
@@ -68,6 +69,42 @@ impl Terminology {
         let concept = self.code_system(system)?.find(code)?;
         let property = concept.properties.iter().find(|property| property.text("code") == Some(name))?;
         property.text("valueString")
+    }
+}
+
+impl Terminology {
+    /// Its words in a language.
+    pub fn words_in(&self, language: Language) -> TermsIn<'_> {
+        let language = match language {
+            Language::Estonian => ESTONIAN,
+            Language::English => "en",
+        };
+        TermsIn { terminology: self, language }
+    }
+}
+
+/// The words of all lists in one language.
+#[derive(Clone, Copy, Debug)]
+pub struct TermsIn<'t> {
+    terminology: &'t Terminology,
+    language: &'static str,
+}
+
+impl DisplayTerms for TermsIn<'_> {
+    fn term(&self, system: &str, code: &str) -> Option<&str> {
+        self.terminology.term(system, code, self.language)
+    }
+
+    fn other_words(&self, system: &str, code: &str) -> Option<&str> {
+        self.terminology.other_words(system, code)
+    }
+
+    fn unit(&self, system: &str, code: &str) -> Option<&str> {
+        self.terminology.unit(system, code)
+    }
+
+    fn title(&self, system: &str) -> Option<&str> {
+        self.terminology.title(system)
     }
 }
 
