@@ -113,6 +113,8 @@ async fn show(visit: &Visit<'_>) -> PageAnswer {
         ["certificates", id] => screen::certificate::show(visit, id).await,
         ["certificates", id, "moves"] => screen::certificate::moves(visit, id).await,
         ["certificates", id, "edit"] => change::show_edit(visit, id).await,
+        ["certificates", id, "pdf", _] => screen::print::file(visit, id).await,
+        ["verify"] => screen::print::show(visit),
         ["patients"] => patients::show(visit).await,
         ["patients", id] => patients::show_one(visit, id).await,
         ["terminology"] => terminology::show(visit).await,
@@ -176,6 +178,7 @@ async fn act(visit: &Visit<'_>) -> PageAnswer {
         ["certificates", "new"] => change::create(visit).await,
         ["certificates", id, "edit"] => change::update(visit, id).await,
         ["certificates", id, "move"] => screen::certificate::do_move(visit, id).await,
+        ["verify"] => screen::print::verify(visit).await,
         ["certificates", id, "consent"] => screen::certificate::set_consent(visit, id).await,
         _ => nowhere(visit),
     }

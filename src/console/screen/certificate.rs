@@ -14,7 +14,7 @@ use certificate::{State, Status};
 use fhir::outcome::{Hcert, Language, Outcome};
 
 /// The views of a version.
-const TABS: [&str; 6] = ["reading", "changes", "json", "audit", "consent", "patient"];
+const TABS: [&str; 7] = ["reading", "changes", "json", "audit", "consent", "print", "patient"];
 
 /// What can be asked for: a name, the request, and what it brings.
 const MOVES: [(&str, Trigger, Need); 6] = [
@@ -95,6 +95,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>, id: &str) -> PageAnswer 
         "json" => as_json(visit, id, moment).await,
         "audit" => audit(visit, id).await,
         "consent" => consent(visit, id).await,
+        "print" => super::print::form(visit, id, &moment.version),
         "patient" => as_patient(visit, id, moment).await,
         _ => reading::certificate(visit, &moment.resource),
     };

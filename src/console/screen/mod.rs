@@ -13,6 +13,7 @@ pub(super) mod faults;
 pub(super) mod health;
 pub(super) mod patients;
 mod plan;
+pub(super) mod print;
 pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod start;
