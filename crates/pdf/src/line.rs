@@ -75,8 +75,13 @@ pub(crate) fn drawable(text: &str, fonts: &Fonts) -> Drawable {
 /// A text for the metadata: on one line, of any script, without what XML forbids.
 pub(crate) fn metadata(text: &str) -> String {
     let one_line = text.chars().map(spaced).map(|character| if character == '\n' { ' ' } else { character });
-    let kept: String = one_line.filter(|character| !is_left_out(*character)).take(METADATA_CHARACTERS_MAX).collect();
-    kept.trim().to_owned()
+    let kept = one_line.filter(|character| !is_left_out(*character)).skip_while(|character| character.is_whitespace());
+    kept.take(METADATA_CHARACTERS_MAX).collect::<String>().trim_end().to_owned()
+}
+
+/// Whether there is nothing to see in a text.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || is_left_out(character))
 }
 
 /// Appends the lines of a paragraph, up to [`CELL_LINES_MAX`]. A word that is longer than a line is cut.
