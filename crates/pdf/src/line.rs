@@ -6,8 +6,8 @@ use unicode_normalization::UnicodeNormalization;
 use crate::font::{BOX, Face, Fonts};
 use crate::sheet::PAGES_MAX;
 
-/// Characters of a line. Only combining marks, which have no width, get so many into one.
-const LINE_CHARACTERS_MAX: usize = 250;
+/// Characters of a line. Combining marks have no width; of the narrowest character, the apostrophe, 290 fill a line.
+const LINE_CHARACTERS_MAX: usize = 300;
 
 /// Lines of a cell. More than the pages hold: a page has at most 60 lines of the smallest size.
 pub(crate) const CELL_LINES_MAX: usize = 60 * PAGES_MAX;
