@@ -99,7 +99,7 @@ fn draw_piece(surface: &mut Surface, piece: &PagePiece, fonts: &Fonts, identifie
         }
         PagePiece::Rule { y } => {
             surface.start_tagged(artifact(ArtifactType::Layout));
-            draw_stroke(surface, 0.5, 150, |path| {
+            draw_stroke(surface, 0.5, 170, |path| {
                 path.move_to(LEFT, *y);
                 path.line_to(LEFT + TEXT_WIDTH, *y);
             });
@@ -111,9 +111,9 @@ fn draw_piece(surface: &mut Surface, piece: &PagePiece, fonts: &Fonts, identifie
             draw_stroke(surface, 1.5, 0, |path| path.push_rect(frame.expect("a frame has a height")));
             surface.end_tagged();
         }
-        PagePiece::Code { content, x, y, code } => {
+        PagePiece::Code { content, y, code } => {
             identifiers[*content] = Some(surface.start_tagged(ContentTag::Other));
-            draw_code(surface, *x, *y, code);
+            draw_code(surface, *y, code);
             surface.end_tagged();
         }
     }
@@ -146,7 +146,7 @@ fn draw_stroke(surface: &mut Surface, width: f32, gray: u8, path: impl FnOnce(&m
 }
 
 /// One path, in which dark modules beside each other are one rectangle.
-fn draw_code(surface: &mut Surface, x: f32, y: f32, DrawnCode { code, side }: &DrawnCode) {
+fn draw_code(surface: &mut Surface, y: f32, DrawnCode { code, side }: &DrawnCode) {
     let module = side / code.size() as f32;
     let mut path = PathBuilder::new();
     for row in 0..code.size() {
@@ -158,7 +158,7 @@ fn draw_code(surface: &mut Surface, x: f32, y: f32, DrawnCode { code, side }: &D
             }
             let [left, top, right] = [first, row, column].map(|at| at as f32 * module);
             if let Some(dark) =
-                Rect::from_ltrb(x + left, y + top, x + right, y + top + module).filter(|_| column > first)
+                Rect::from_ltrb(LEFT + left, y + top, LEFT + right, y + top + module).filter(|_| column > first)
             {
                 path.push_rect(dark);
             }
@@ -199,8 +199,8 @@ fn kind(role: LaidRole) -> TagKind {
         LaidRole::Item => Tag::LI.into(),
         LaidRole::Bullet => Tag::Lbl.into(),
         LaidRole::ItemBody => Tag::LBody.into(),
-        LaidRole::Figure { alternative, page, x, y, side } => {
-            let bounds = Rect::from_xywh(x, y, side, side).map(|rect| BBox::new(page, rect));
+        LaidRole::Figure { alternative, page, y, side } => {
+            let bounds = Rect::from_xywh(LEFT, y, side, side).map(|rect| BBox::new(page, rect));
             Tag::Figure(Some(alternative)).with_bbox(bounds).into()
         }
     }
@@ -209,8 +209,6 @@ fn kind(role: LaidRole) -> TagKind {
 /// The title, with the headings below it.
 fn outline(entries: Vec<OutlineEntry>) -> Outline {
     let mut nodes = entries.into_iter().map(|OutlineEntry { text, page, y }| {
-        // Without text there would be nothing to click.
-        let text = if text.is_empty() { "–".to_owned() } else { text };
         OutlineNode::new(text, XyzDestination::new(page, Point::from_xy(LEFT, y)))
     });
     let mut outline = Outline::new();

@@ -41,8 +41,8 @@ pub(crate) enum PagePiece {
     Rule { y: f32 },
     /// A frame across the page.
     Frame { top: f32, bottom: f32 },
-    /// A QR code.
-    Code { content: usize, x: f32, y: f32, code: DrawnCode },
+    /// A QR code at the left margin.
+    Code { content: usize, y: f32, code: DrawnCode },
 }
 
 /// What a piece of text is to a screen reader.
@@ -74,7 +74,7 @@ pub(crate) enum LaidRole {
     Item,
     Bullet,
     ItemBody,
-    Figure { alternative: String, page: usize, x: f32, y: f32, side: f32 },
+    Figure { alternative: String, page: usize, y: f32, side: f32 },
 }
 
 /// A target of the outline.
@@ -89,8 +89,15 @@ pub(crate) struct OutlineEntry {
 struct PlacedStrip {
     /// For each cell its contents, each with the number of its paragraph.
     cells: Vec<Vec<(usize, usize)>>,
-    /// Content, page and upper edge of the QR code.
-    figure: Option<(usize, usize, f32)>,
+    figure: Option<PlacedFigure>,
+}
+
+/// A QR code that is on its page.
+struct PlacedFigure {
+    content: usize,
+    page: usize,
+    y: f32,
+    side: f32,
 }
 
 /// Lays out a sheet, up to [`PAGES_MAX`] pages.
@@ -203,7 +210,6 @@ impl PageFill {
         let Section { kind, strips } = section;
         let mut placed = Vec::new();
         for strip in strips {
-            let [x, side] = [LEFT, strip.code.as_ref().map_or(0.0, |code| code.side)];
             if !self.begin(&strip, below) {
                 break;
             }
@@ -211,7 +217,7 @@ impl PageFill {
                 let (text, page) = (text.clone(), self.layout.pages.len() - 1);
                 self.layout.outline.push(OutlineEntry { text, page, y: self.y });
             }
-            placed.push((self.strip(strip), x, side));
+            placed.push(self.strip(strip));
             if self.is_full {
                 break;
             }
@@ -240,10 +246,10 @@ impl PageFill {
             let (top, bottom) = (self.y, self.bottom() - padding);
             let mut lowest = top + padding;
             if let Some(code) = code.take() {
-                let (content, y) = (self.content(), lowest);
-                lowest += code.side;
-                placed.figure = Some((content, self.layout.pages.len() - 1, y));
-                self.push(PagePiece::Code { content, x: LEFT, y, code });
+                let (content, page, y, side) = (self.content(), self.layout.pages.len() - 1, lowest, code.side);
+                lowest += side;
+                placed.figure = Some(PlacedFigure { content, page, y, side });
+                self.push(PagePiece::Code { content, y, code });
             }
             for (contents, (x, lines)) in placed.cells.iter_mut().zip(&mut cells) {
                 lowest = lowest.max(self.cell_part(LEFT + *x, top + padding, bottom, lines, contents));
@@ -299,23 +305,17 @@ impl PageFill {
 }
 
 /// The tags of a section.
-fn tags(kind: &SectionKind, placed: Vec<(PlacedStrip, f32, f32)>) -> Vec<LaidTag> {
+fn tags(kind: &SectionKind, placed: Vec<PlacedStrip>) -> Vec<LaidTag> {
     use LaidRole::*;
     let placed = placed.into_iter();
-    let all = |(placed, ..): (PlacedStrip, f32, f32)| placed.cells.into_iter().flatten();
+    let all = |placed: PlacedStrip| placed.cells.into_iter().flatten();
     match kind {
         SectionKind::Title(text) => group(Heading { level: 1, text: text.clone() }, contents(placed.flat_map(all))),
         SectionKind::Heading(text) => group(Heading { level: 2, text: text.clone() }, contents(placed.flat_map(all))),
-        SectionKind::Text => placed.flat_map(|(placed, ..)| placed.cells).flat_map(paragraphs).collect(),
-        SectionKind::Rows => {
-            group(Table, placed.flat_map(|(placed, ..)| pair(Row, [RowHeader, Value], placed)).collect())
-        }
-        SectionKind::List => {
-            group(List, placed.flat_map(|(placed, ..)| pair(Item, [Bullet, ItemBody], placed)).collect())
-        }
-        SectionKind::Code(alternative) => {
-            placed.flat_map(|(placed, x, side)| figure(alternative, placed, x, side)).collect()
-        }
+        SectionKind::Text => placed.flat_map(|placed| placed.cells).flat_map(paragraphs).collect(),
+        SectionKind::Rows => group(Table, placed.flat_map(|placed| pair(Row, [RowHeader, Value], placed)).collect()),
+        SectionKind::List => group(List, placed.flat_map(|placed| pair(Item, [Bullet, ItemBody], placed)).collect()),
+        SectionKind::Code(alternative) => placed.flat_map(|placed| figure(alternative, placed)).collect(),
     }
 }
 
@@ -328,10 +328,10 @@ fn pair(role: LaidRole, roles: [LaidRole; 2], placed: PlacedStrip) -> Vec<LaidTa
     group(role, cells.collect())
 }
 
-fn figure(alternative: &str, placed: PlacedStrip, x: f32, side: f32) -> Vec<LaidTag> {
-    let figure = placed.figure.map(|(content, page, y)| {
-        let alternative = alternative.to_owned();
-        LaidTag::Group(LaidRole::Figure { alternative, page, x, y, side }, vec![LaidTag::Content(content)])
+fn figure(alternative: &str, placed: PlacedStrip) -> Vec<LaidTag> {
+    let figure = placed.figure.map(|PlacedFigure { content, page, y, side }| {
+        let role = LaidRole::Figure { alternative: alternative.to_owned(), page, y, side };
+        LaidTag::Group(role, vec![LaidTag::Content(content)])
     });
     figure.into_iter().chain(placed.cells.into_iter().flat_map(paragraphs)).collect()
 }

@@ -6,8 +6,8 @@ use unicode_normalization::UnicodeNormalization;
 use crate::font::{BOX, Face, Fonts};
 use crate::sheet::PAGES_MAX;
 
-/// Characters of a line. Only combining marks, which have no width, get so many into one.
-const LINE_CHARACTERS_MAX: usize = 250;
+/// Characters of a line. Combining marks have no width; of the narrowest character, the apostrophe, 290 fill a line.
+const LINE_CHARACTERS_MAX: usize = 300;
 
 /// Lines of a cell. More than the pages hold: a page has at most 60 lines of the smallest size.
 pub(crate) const CELL_LINES_MAX: usize = 60 * PAGES_MAX;
@@ -75,8 +75,13 @@ pub(crate) fn drawable(text: &str, fonts: &Fonts) -> Drawable {
 /// A text for the metadata: on one line, of any script, without what XML forbids.
 pub(crate) fn metadata(text: &str) -> String {
     let one_line = text.chars().map(spaced).map(|character| if character == '\n' { ' ' } else { character });
-    let kept: String = one_line.filter(|character| !is_left_out(*character)).take(METADATA_CHARACTERS_MAX).collect();
-    kept.trim().to_owned()
+    let kept = one_line.filter(|character| !is_left_out(*character)).skip_while(|character| character.is_whitespace());
+    kept.take(METADATA_CHARACTERS_MAX).collect::<String>().trim_end().to_owned()
+}
+
+/// Whether there is nothing to see in a text.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|character| character.is_whitespace() || is_left_out(character))
 }
 
 /// Appends the lines of a paragraph, up to [`CELL_LINES_MAX`]. A word that is longer than a line is cut.

@@ -1,6 +1,6 @@
 //! What a document consists of, before it is laid out.
 
-/// Pages of a file. A certificate needs one or two; free text of 10,000 characters needs three.
+/// Pages of a file. A certificate needs one or two; free text of 10,000 characters needs three or four more.
 pub const PAGES_MAX: usize = 20;
 
 /// A document.

@@ -4,7 +4,7 @@ use qrcodegen::{QrCode, QrCodeEcc};
 
 use crate::fault::PdfFault;
 use crate::font::Fonts;
-use crate::line::{CELL_LINES_MAX, TextLine, TextStyle, break_lines, drawable};
+use crate::line::{CELL_LINES_MAX, TextLine, TextStyle, break_lines, drawable, is_blank, metadata};
 use crate::sheet::{Block, SheetRow};
 
 /// Width between the margins of A4, in points, as all lengths here.
@@ -30,13 +30,15 @@ const MODULE_SIDE: f32 = 1.6;
 const CODE_BYTES_MAX: usize = 7_089;
 
 const TITLE: TextStyle = TextStyle { is_bold: true, size: 22.0, leading: 27.0, gray: 0 };
-const STATE: TextStyle = TextStyle { is_bold: true, size: 16.0, leading: 21.0, gray: 0 };
+const STATE: TextStyle = TextStyle { is_bold: true, size: 16.0, leading: 24.0, gray: 0 };
 const HEADING: TextStyle = TextStyle { is_bold: true, size: 13.0, leading: 17.0, gray: 0 };
 const TEXT: TextStyle = TextStyle { is_bold: false, size: 10.5, leading: 14.5, gray: 0 };
 /// The leading is that of the values beside it.
 const LABEL: TextStyle = TextStyle { is_bold: false, size: 10.5, leading: 14.5, gray: 80 };
+/// Beside a QR code: the 64 digits of a SHA-256 are one line.
+const CAPTION: TextStyle = TextStyle { is_bold: false, size: 9.5, leading: 13.5, gray: 0 };
 /// Small print, the smallest there is.
-pub(crate) const NOTE: TextStyle = TextStyle { is_bold: false, size: 9.5, leading: 13.0, gray: 80 };
+const NOTE: TextStyle = TextStyle { is_bold: false, size: 9.5, leading: 13.0, gray: 80 };
 
 /// What the strips of a section are, for the tags.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +129,7 @@ impl Preparation<'_> {
 
     /// The title, or the first of what stands in for it that has any text: a document without a title breaks the standard.
     pub(crate) fn title(&mut self, texts: &[&str]) -> Section {
-        let title = texts.iter().map(|text| crate::line::metadata(text)).find(|text| !text.is_empty());
+        let title = texts.iter().map(|text| metadata(text)).find(|text| !text.is_empty());
         let title = title.unwrap_or_else(|| "–".to_owned());
         let cell = self.cell(0.0, TEXT_WIDTH, &[(&one_line(&title), TITLE)]);
         let strip = Strip { cells: vec![cell], ..Strip::default() };
@@ -164,14 +166,14 @@ impl Preparation<'_> {
             Block::Band { text, lines } => self.band(text, lines),
             Block::Rows(rows) => {
                 let rows =
-                    rows.iter().filter(|row| !is_empty(&row.label) || row.values.iter().any(|value| !is_empty(value)));
+                    rows.iter().filter(|row| !(is_blank(&row.label) && row.values.iter().all(|value| is_blank(value))));
                 Section {
                     kind: SectionKind::Rows,
                     strips: bounded(rows.enumerate().map(|(at, row)| self.row(at, row))),
                 }
             }
             Block::List(items) => {
-                let items = items.iter().filter(|item| !is_empty(item));
+                let items = items.iter().filter(|item| !is_blank(item));
                 Section { kind: SectionKind::List, strips: bounded(items.map(|item| self.item(item))) }
             }
             Block::Code { content, alternative, lines } => self.code(content, alternative, lines)?,
@@ -183,7 +185,7 @@ impl Preparation<'_> {
     fn heading(&mut self, text: &str) -> Section {
         let cell = self.cell(0.0, TEXT_WIDTH, &[(&one_line(text), HEADING)]);
         let strip = Strip { cells: vec![cell], gap: 20.0, ..Strip::default() };
-        Section { kind: SectionKind::Heading(crate::line::metadata(text)), strips: vec![strip] }
+        Section { kind: SectionKind::Heading(metadata(text)), strips: vec![strip] }
     }
 
     fn band(&mut self, text: &str, lines: &[String]) -> Section {
@@ -217,17 +219,15 @@ impl Preparation<'_> {
     fn item(&mut self, text: &str) -> Strip {
         let body = self.cell(ITEM_X, TEXT_WIDTH - ITEM_X, &[(text, TEXT)]);
         let bullet = self.cell(2.0, ITEM_X, &[("•", TEXT)]);
-        // What is invisible is left out, and a bullet alone says nothing.
-        let cells = if body.lines.is_empty() { Vec::new() } else { vec![bullet, body] };
-        Strip { cells, gap: 4.0, ..Strip::default() }
+        Strip { cells: vec![bullet, body], gap: 4.0, ..Strip::default() }
     }
 
     fn code(&mut self, content: &str, alternative: &str, lines: &[String]) -> Result<Section, PdfFault> {
         let code = if content.is_empty() { None } else { Some(DrawnCode::encode(content)?) };
         let x = code.as_ref().map_or(0.0, |code| code.side + CODE_GAP);
-        let texts: Vec<_> = lines.iter().map(|line| (line.as_str(), TEXT)).collect();
+        let texts: Vec<_> = lines.iter().map(|line| (line.as_str(), CAPTION)).collect();
         let cell = self.cell(x, TEXT_WIDTH - x, &texts);
-        let alternative = [alternative, content].map(crate::line::metadata).into_iter().find(|text| !text.is_empty());
+        let alternative = [alternative, content].map(metadata).into_iter().find(|text| !text.is_empty());
         let strip = Strip { cells: vec![cell], code, gap: 20.0, ..Strip::default() };
         Ok(Section { kind: SectionKind::Code(alternative.unwrap_or_else(|| "QR".to_owned())), strips: vec![strip] })
     }
@@ -235,6 +235,9 @@ impl Preparation<'_> {
     fn cell(&mut self, x: f32, width: f32, texts: &[(&str, TextStyle)]) -> Cell {
         let mut lines = Vec::new();
         for (paragraph, (text, style)) in texts.iter().enumerate() {
+            if is_blank(text) {
+                continue;
+            }
             if lines.len() >= CELL_LINES_MAX {
                 break;
             }
@@ -265,11 +268,15 @@ fn text_section(cell: Cell, gap: f32) -> Section {
 
 /// No more strips than the pages hold.
 fn bounded(strips: impl Iterator<Item = Strip>) -> Vec<Strip> {
-    strips.take(CELL_LINES_MAX).collect()
-}
-
-fn is_empty(text: &str) -> bool {
-    text.trim().is_empty()
+    let (mut kept, mut lines) = (Vec::new(), 0);
+    for strip in strips {
+        lines += strip.cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
+        kept.push(strip);
+        if lines > CELL_LINES_MAX {
+            break;
+        }
+    }
+    kept
 }
 
 fn one_line(text: &str) -> String {
