@@ -246,7 +246,7 @@ impl AuditAction {
             CompositionDelete => "delete",
             CompositionSuspend | CompositionCancel | CompositionValidate | CompositionPdf | ConsentGet | ConsentSet => {
                 "operation"
-            },
+            }
             _ => return None,
         })
     }

@@ -12,7 +12,15 @@ type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// The way around. Pages that only `hcert dev` has stand in [`FOR_DEVELOPERS`] too.
 const NAVIGATION: &[Group] = &[
-    ("nav.certificates", &[("/", "nav.start"), ("/certificates", "nav.search"), ("/certificates/new", "nav.new"), ("/verify", "nav.verify")]),
+    (
+        "nav.certificates",
+        &[
+            ("/", "nav.start"),
+            ("/certificates", "nav.search"),
+            ("/certificates/new", "nav.new"),
+            ("/verify", "nav.verify"),
+        ],
+    ),
     ("nav.data", &[("/patients", "nav.patients"), ("/terminology", "nav.terminology"), ("/audit", "nav.audit")]),
     ("nav.programs", &[("/traffic", "nav.traffic"), ("/api", "nav.api"), ("/validate", "nav.validate")]),
     ("nav.rights", &[("/access", "nav.access"), ("/faults", "nav.faults")]),

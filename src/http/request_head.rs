@@ -124,8 +124,7 @@ impl RequestHead {
             PathTarget::Token => (Route::Fault(XRoadFault::UnknownService), None),
             PathTarget::Fault(fault) => (Route::Fault(fault), None),
         };
-        let offers_pdf =
-            matches!(&route, Route::To(interaction) if interaction.kind() == InteractionKind::Pdf);
+        let offers_pdf = matches!(&route, Route::To(interaction) if interaction.kind() == InteractionKind::Pdf);
         let mut query = RequestQuery::read(settings, &parts, offers_pdf);
         let mut wanted = AnswerForm::new(method, &parts.headers);
         wanted.media = query.media.clone().unwrap_or_default();

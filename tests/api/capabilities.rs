@@ -336,7 +336,7 @@ fn calls(kind: &str, name: &str) -> Vec<(&'static str, &'static str, Option<Vec<
         }
         ("Composition", "pdf") => {
             let role = parameters(json!([text("role", "doctor")]));
-            vec![("GET", "Composition/1/$pdf?role=doctor", None), ("POST", "Composition/1/$pdf", Some(role))]
+            vec![("GET", "Composition/1/$pdf?role=doctor", None), ("POST", "Composition/1/$pdf", role)]
         }
         ("Composition", "set-consent") => {
             vec![("POST", "Composition/1/$set-consent", parameters(json!([text("doctor", "open")])))]

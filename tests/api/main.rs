@@ -34,6 +34,7 @@ mod operation;
 mod overload;
 mod page;
 mod patient;
+mod pdf;
 mod read;
 mod registry;
 mod rights;

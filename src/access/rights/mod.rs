@@ -91,6 +91,18 @@ impl Permissions {
         names
     }
 
+    /// What a role may do with certificates of whatever persons: the states and kinds of the table count, and not whose they are and whom
+    /// they are closed to, since nobody is named.
+    pub fn rights_of_nobody(&self, role: &str) -> Rights {
+        let lift = |grant: &Grant| {
+            let rows = RowRestriction { own_patient: false, own_employer: false, ..grant.rows.clone() };
+            Grant { rows, bound_as_doctor: false, bound_as_representative: false, ..grant.clone() }
+        };
+        let lifted = |grants: &Arc<[Grant]>| grants.iter().map(lift).collect::<Arc<[Grant]>>();
+        let rights = self.rights(Arc::default());
+        Rights { grants: self.roles.get(role).map(lifted).into_iter().collect(), ..rights }
+    }
+
     /// What a caller may do. A role that the table does not know gives nothing.
     pub fn rights(&self, identity: Arc<Identity>) -> Rights {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
@@ -151,14 +163,9 @@ impl Rights {
     /// How every certificate is shown that is not closed to doctors, where no permission shows any of them otherwise; nothing where rows
     /// decide.
     pub fn view_of_all(&self, what: PermittedAction) -> Option<CertificateView> {
-        let most = self.most_shown(what)?;
+        let most = self.granting(what).map(|grant| grant.view).max()?;
         let of_all = |grant: &Grant| grant.rows == RowRestriction::default() && !grant.bound_as_representative;
         self.granting(what).any(|grant| of_all(grant) && grant.view == most).then_some(most)
-    }
-
-    /// The most that is shown of any certificate; nothing where none may be seen.
-    pub fn most_shown(&self, what: PermittedAction) -> Option<CertificateView> {
-        self.granting(what).map(|grant| grant.view).max()
     }
 
     /// Whether a permission shows certificates only as their employers are shown them.

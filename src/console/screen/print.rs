@@ -23,7 +23,8 @@ impl PrintedCode {
         let (address, entry) = text.trim().split_once(|letter: char| letter == '#' || letter.is_whitespace())?;
         let (before, version) = address.trim_end_matches('/').rsplit_once("/_history/")?;
         let id = before.rsplit_once("Composition/")?.1;
-        let is_number = |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit());
         let (id, version, entry) = (id.to_owned(), version.to_owned(), entry.trim().to_ascii_lowercase());
         (is_number(&id) && is_number(&version) && !entry.is_empty()).then_some(PrintedCode { id, version, entry })
     }
@@ -35,9 +36,11 @@ fn roles<'v>(visit: &'v Visit<'_>) -> Vec<&'v str> {
         (Some(part), _) => vec![&part.role],
         (None, Some(identity)) => identity.roles.iter().map(String::as_str).collect(),
         (None, None) => {
-            let may_read = visit.sources.roles.iter().filter(|(_, grants)| {
-                grants.iter().any(|grant| grant.may.contains(&PermittedAction::Read))
-            });
+            let may_read = visit
+                .sources
+                .roles
+                .iter()
+                .filter(|(_, grants)| grants.iter().any(|grant| grant.may.contains(&PermittedAction::Read)));
             let mut names: Vec<&str> = may_read.map(|(role, _)| role.as_str()).collect();
             // The role that sees the most is offered first.
             names.sort_unstable_by_key(|name| (*name != "doctor", *name));
@@ -65,7 +68,9 @@ pub(super) fn form(visit: &Visit<'_>, id: &str, version: &str) -> Markup {
 pub(in crate::console) async fn file(visit: &Visit<'_>, id: &str) -> PageAnswer {
     let answer = printed(visit, "GET", id, visit.field("version"), visit.field("role")).await;
     match answer.status {
-        200 => PageAnswer { content_type: "application/pdf", body: answer.body, ..PageAnswer::html(200, String::new()) },
+        200 => {
+            PageAnswer { content_type: "application/pdf", body: answer.body, ..PageAnswer::html(200, String::new()) }
+        }
         _ => visit.refused(&answer, visit.t("certificate.tab.print")),
     }
 }
@@ -125,17 +130,22 @@ pub(in crate::console) async fn verify(visit: &Visit<'_>) -> PageAnswer {
     let state = newest["status"].as_str().and_then(Status::parse).map_or(State::Deleted, Status::state);
     let version = newest["meta"]["versionId"].as_str().unwrap_or_default();
     let values = [("id", code.id.as_str()), ("version", code.version.as_str())];
-    page(visit, 200, text, &html! {
-        section.verdict.is-same[is_same].is-other[!is_same] role="status" {
-            h2 { (visit.t(if is_same { "verify.same" } else { "verify.other" })) }
-            p { (visit.say(if is_same { "verify.same-text" } else { "verify.other-text" }, &values)) }
-            @if is_same {
-                p { (visit.t("verify.now")) " " span.state.(state.status().code()) { (state_name(visit, state)) } }
-                @if version != code.version { p { strong { (visit.say("verify.newer", &[("version", version)])) } } }
+    page(
+        visit,
+        200,
+        text,
+        &html! {
+            section.verdict.is-same[is_same].is-other[!is_same] role="status" {
+                h2 { (visit.t(if is_same { "verify.same" } else { "verify.other" })) }
+                p { (visit.say(if is_same { "verify.same-text" } else { "verify.other-text" }, &values)) }
+                @if is_same {
+                    p { (visit.t("verify.now")) " " span.state.(state.status().code()) { (state_name(visit, state)) } }
+                    @if version != code.version { p { strong { (visit.say("verify.newer", &[("version", version)])) } } }
+                }
+                p { a href=(visit.href(&format!("/certificates/{}", code.id))) { (visit.say("certificate.title", &[("id", &code.id)])) } }
             }
-            p { a href=(visit.href(&format!("/certificates/{}", code.id))) { (visit.say("certificate.title", &[("id", &code.id)])) } }
-        }
-    })
+        },
+    )
 }
 
 #[cfg(test)]

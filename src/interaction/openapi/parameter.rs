@@ -156,7 +156,10 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
         _ => {}
     }
     let asks_registry = operation.row.asks_registry
-        || matches!(kind, InteractionKind::Create | InteractionKind::Update | InteractionKind::Validate | InteractionKind::Pdf);
+        || matches!(
+            kind,
+            InteractionKind::Create | InteractionKind::Update | InteractionKind::Validate | InteractionKind::Pdf
+        );
     if asks_registry && !settings.tokens.is_needed {
         take(&["fault"]);
     }

@@ -12,6 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use super::answer::AnswerFile;
 use super::context::{RequestContext, Subset};
+use super::grants::CallerGrants;
 use super::operation_parameters::{OperationParameters, PDF, missing};
 use super::read::ReadVersion;
 use super::render::CertificateRenderer;
@@ -20,7 +21,7 @@ use super::service::{Service, unreadable};
 use super::subject::unanswered;
 use super::{Answer, HttpMethod, Instance, Interaction, PathId, ShownVersions};
 use crate::access::Identity;
-use crate::access::rights::{CertificateView, PermittedAction};
+use crate::access::rights::{CertificateView, OwnPatient, PermittedAction};
 use crate::registry::LookupPurpose;
 use crate::turns::in_turn;
 use base::hex::Hex;
@@ -40,13 +41,6 @@ static FONTS: OnceLock<Fonts> = OnceLock::new();
 /// Bytes of the digest that is a document's entity tag.
 const TAG_BYTES: usize = 16;
 
-/// In whose eyes a certificate is printed.
-struct PrintedRole {
-    name: String,
-    /// The most that the role shows.
-    most: CertificateView,
-}
-
 /// Everything that a document is made of, for another thread.
 struct PrintOrder {
     engine: Arc<Engine>,
@@ -54,7 +48,6 @@ struct PrintOrder {
     terminology: Arc<Terminology>,
     names: Names,
     read: ReadVersion,
-    view: CertificateView,
     role: String,
     language: Language,
     /// FHIR JSON of the patient, where the registry knows them.
@@ -87,15 +80,13 @@ impl Service {
         let found = self.engine.read(id, Some(version), |entry| Ok((entry.seq().0, entry.patient()?)));
         let (number, patient) = found.map_err(unreadable)?.ok_or_else(gone)?;
         let hash = self.engine.ledger().hash(EntryLog::Changes, number).map_err(unreadable)?.ok_or_else(gone)?;
-        let view = read.view.min(role.most);
         let order = PrintOrder {
             engine: self.engine.clone(),
             renderer: self.renderer(),
             terminology: self.terminology(),
             names: self.settings.names.clone(),
-            view,
             read,
-            role: role.name.clone(),
+            role: role.clone(),
             language: context.asked_language.unwrap_or(Language::Estonian),
             patient: self.printed_patient(&context, patient).await?,
             entry: EntryHead { log: EntryLog::Changes, number, hash },
@@ -110,7 +101,7 @@ impl Service {
             (None, Some(since)) => stamp.milliseconds.div_euclid(1000) <= since,
             (None, None) => false,
         };
-        let file = AnswerFile { tag, name: file_name, role: role.name, entry: entry.to_string() };
+        let file = AnswerFile { tag, name: file_name, role, entry: entry.to_string() };
         Ok(Answer {
             status: if is_known { 304 } else { 200 },
             body: if is_known { Vec::new() } else { body },
@@ -124,33 +115,33 @@ impl Service {
     /// The role to print for. From here on the caller has this one alone.
     ///
     /// # Errors
-    /// 400 without a role that the table of permissions knows; 403 for one that the token does not have.
-    fn take_role(&self, context: &mut RequestContext, body: &[u8]) -> Result<PrintedRole, Outcome> {
+    /// 400 without a role that the table of permissions knows; 403 for one that the token does not have, or that may read nothing.
+    fn take_role(&self, context: &mut RequestContext, body: &[u8]) -> Result<String, Outcome> {
         let asked = OperationParameters::read(context, body, PDF)?;
-        let name = asked.text("role").ok_or_else(|| missing("role: a role of the table of permissions"))?.to_owned();
+        let role = asked.text("role").ok_or_else(|| missing("role: a role of the table of permissions"))?.to_owned();
         let permissions = &self.policy.permissions;
-        if permissions.unknown_role(&name).is_some() {
-            let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "role").with("value", name);
+        if permissions.unknown_role(&role).is_some() {
+            let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "role").with("value", role);
             let known = format!("one of {}", permissions.role_names().join(", "));
             return Err(issue.with("expected", known).into());
         }
-        let roles = vec![name.clone()];
-        let most = match &context.identity {
-            Some(identity) if !identity.roles.contains(&name) => {
-                return Err(not_permitted_in(&name, PermittedAction::Read));
-            }
+        let may_not = || not_permitted_in(&role, PermittedAction::Read);
+        match &context.identity {
+            Some(identity) if !identity.roles.contains(&role) => return Err(may_not()),
             Some(identity) => {
+                let roles = vec![role.clone()];
                 context.identity = Some(Arc::new(Identity { roles, ..Identity::clone(identity) }));
-                CertificateView::Full
             }
-            // Without a token all certificates are there, but each role shows as much as it does with one.
+            // All certificates are there for a developer without a token, and each role shows as much of them as it does with one.
             None => {
-                let rights = permissions.rights(Arc::new(Identity { roles, ..Identity::default() }));
-                let most = rights.most_shown(PermittedAction::Read);
-                most.ok_or_else(|| not_permitted_in(&name, PermittedAction::Read))?
+                let rights = permissions.rights_of_nobody(&role);
+                if !rights.may(PermittedAction::Read) {
+                    return Err(may_not());
+                }
+                context.grants = Some(Arc::new(CallerGrants { rights, own: OwnPatient::default() }));
             }
-        };
-        Ok(PrintedRole { name, most })
+        }
+        Ok(role)
     }
 
     /// The patient as the registry had them when the version was made.
@@ -174,11 +165,10 @@ impl PrintOrder {
     fn print(mut self) -> Result<(Vec<u8>, String, EntryHead), Outcome> {
         if self.read.is_left {
             let hit = Hit { id: self.read.stored.id, version: self.read.stored.version };
-            self.read.stored =
-                self.engine.compressed(hit).and_then(|version| version.expand()).map_err(unreadable)?;
+            self.read.stored = self.engine.compressed(hit).and_then(|version| version.expand()).map_err(unreadable)?;
         }
         let stored = &self.read.stored;
-        let resource = match self.view {
+        let resource = match self.read.view {
             CertificateView::Full => stored.resource.clone(),
             CertificateView::Employer => self.renderer.employer(stored).map_err(unreadable)?,
         };

@@ -232,7 +232,12 @@ pub(super) const PERSON: (&str, &str) = ("Practitioner/", "isikukood ");
 pub(super) const INSTITUTION: (&str, &str) = ("Organization/", "asutuse registrikood ");
 
 /// A reference by its display, and by its address or identifier.
-pub(super) fn agent(line: &mut NarrativeLine, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
+pub(super) fn agent(
+    line: &mut NarrativeLine,
+    reference: &Json,
+    before: &str,
+    (beginning, words): (&str, &str),
+) -> bool {
     let address = reference.text("reference").map(without_version);
     let identifier = || reference.get("identifier").and_then(|identifier| identifier.text("value"));
     let (words, value) = match address {

@@ -105,8 +105,7 @@ pub(super) fn plain_line(
     write: impl FnOnce(&mut NarrativeLine) -> bool,
 ) -> Option<String> {
     let mut text = String::new();
-    let mut line =
-        NarrativeLine { markup: &mut text, left: characters_max, is_cut: false, is_plain: true, language };
+    let mut line = NarrativeLine { markup: &mut text, left: characters_max, is_cut: false, is_plain: true, language };
     write(&mut line).then_some(text)
 }
 

@@ -120,9 +120,8 @@ impl Printer<'_, '_> {
         let written = certificate.text("date").and_then(estonian_date);
         facts.extend(row(self.own("Koostatud", "Written"), written));
         let (reasons, sections) = sections.into_iter().partition::<Vec<_>, _>(|(rank, _)| self.stands_on_top(*rank));
-        let reason = |(_, section): (usize, PrintedSection)| {
-            [format!("{}: {}", section.heading, section.paragraphs.join(" "))]
-        };
+        let reason =
+            |(_, section): (usize, PrintedSection)| [format!("{}: {}", section.heading, section.paragraphs.join(" "))];
         PrintedCertificate {
             number: certificate.number().and_then(|number| self.text(number)),
             state: certificate.state(),
