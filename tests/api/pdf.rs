@@ -136,7 +136,7 @@ async fn what_cannot_be_printed_says_why() {
     server.get(&format!("{done}/$pdf?role=doctor&role=nurse")).await.refused(400, &["HCERT-209"]);
     server.post(&format!("{done}/$pdf?role=doctor"), role("doctor")).await.refused(400, &["HCERT-209"]);
     server.get(&format!("{done}/$pdf?role=doctor&roll=nurse")).await.refused(400, &["HCERT-170"]);
-    server.post(&format!("{done}/$pdf"), Body::draft()).await.refused(422, &["HCERT-106"]);
+    server.post(&format!("{done}/$pdf"), Body::draft()).await.refused(400, &["HCERT-106"]);
     let told = server.get(&format!("{done}/$pdf?role=king")).await.refused(400, &["HCERT-172"]);
     assert!(told.text().contains("clinical-psychologist, consent-representative,"), "{told}");
     server.get(&format!("{done}/$pdf?role=receptionist")).await.refused(403, &["HCERT-178"]);

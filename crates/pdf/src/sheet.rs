@@ -73,6 +73,8 @@ pub struct SheetRow {
     pub label: String,
     /// Each begins on a line of its own.
     pub values: Vec<String>,
+    /// Whether the values stand out.
+    pub is_strong: bool,
 }
 
 /// The source that the document was made from.

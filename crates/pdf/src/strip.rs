@@ -33,6 +33,7 @@ const TITLE: TextStyle = TextStyle { is_bold: true, size: 22.0, leading: 27.0, g
 const STATE: TextStyle = TextStyle { is_bold: true, size: 16.0, leading: 24.0, gray: 0 };
 const HEADING: TextStyle = TextStyle { is_bold: true, size: 13.0, leading: 17.0, gray: 0 };
 const TEXT: TextStyle = TextStyle { is_bold: false, size: 10.5, leading: 14.5, gray: 0 };
+const STRONG: TextStyle = TextStyle { is_bold: true, ..TEXT };
 /// The leading is that of the values beside it.
 const LABEL: TextStyle = TextStyle { is_bold: false, size: 10.5, leading: 14.5, gray: 80 };
 /// Beside a QR code: the 64 digits of a SHA-256 are one line.
@@ -198,7 +199,8 @@ impl Preparation<'_> {
     }
 
     fn row(&mut self, at: usize, row: &SheetRow) -> Strip {
-        let values: Vec<_> = row.values.iter().map(|value| (value.as_str(), TEXT)).collect();
+        let values: Vec<_> =
+            row.values.iter().map(|value| (value.as_str(), if row.is_strong { STRONG } else { TEXT })).collect();
         let mut cells = vec![
             self.cell(0.0, VALUE_X - 12.0, &[(&one_line(&row.label), LABEL)]),
             self.cell(VALUE_X, TEXT_WIDTH - VALUE_X, &values),

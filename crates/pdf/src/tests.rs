@@ -38,7 +38,8 @@ fn heading(text: &str) -> Block {
 }
 
 fn row(label: &str, values: &[&str]) -> Row {
-    Row { label: label.to_owned(), values: values.iter().map(|&value| value.to_owned()).collect() }
+    let values = values.iter().map(|&value| value.to_owned()).collect();
+    Row { label: label.to_owned(), values, is_strong: label.len() % 2 == 0 }
 }
 
 fn list(items: &[&str]) -> Block {

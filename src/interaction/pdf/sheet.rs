@@ -43,6 +43,8 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
     blocks.push(Block::Rows(person(&printed, facts, words)));
     blocks.push(Block::Heading(words.facts.to_owned()));
     let mut rows: Vec<Row> = printed.facts.into_iter().map(row).collect();
+    // The decision.
+    rows.iter_mut().take(1).for_each(|row| row.is_strong = true);
     if let Some(state) = printed.state {
         let (name, meaning) = words.of_state(state);
         rows.push(one(words.state, format!("{name}. {meaning}")));
@@ -64,16 +66,19 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
         blocks.push(Block::Rows(printed.issuer.into_iter().map(row).collect()));
     }
     blocks.push(Block::Heading(words.verification.to_owned()));
-    blocks.push(Block::Rows(vec![one(words.role, facts.role.to_owned())]));
     blocks.push(Block::Code {
         content: format!("{}#{}", facts.address, facts.entry),
         alternative: words.code.to_owned(),
         lines: vec![
+            format!("{}: {}", words.role, facts.role),
             words.scan.to_owned(),
             format!("{}: {}", words.address, facts.address),
             format!("{}: {}", words.entry, facts.entry),
         ],
     });
+    // The band stands on one page alone.
+    let state = printed.state.filter(|state| *state != State::Completed);
+    let state = state.map_or(String::new(), |state| format!("{} · ", words.of_state(state).0.to_uppercase()));
     Sheet {
         language: match facts.language {
             Language::Estonian => "et",
@@ -83,7 +88,13 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
         creator: concat!("hcert ", env!("CARGO_PKG_VERSION")).to_owned(),
         identifier: format!("{}#{} {}", facts.address, facts.entry, facts.role),
         written_ms: facts.stamp.milliseconds,
-        running: format!("{} · {} {} · {}", facts.number, words.version.to_lowercase(), facts.version, facts.role),
+        running: format!(
+            "{state}{} · {} {} · {}",
+            facts.number,
+            words.version.to_lowercase(),
+            facts.version,
+            facts.role
+        ),
         words: words.of_sheet.clone(),
         blocks,
         attachment: Some(Attachment {
@@ -101,7 +112,8 @@ fn person(printed: &PrintedCertificate, facts: &PrintFacts, words: &PdfWords) ->
     if let Some(patient) = facts.patient {
         let is_usual = |name: &&Json| !matches!(name.text("use"), Some("old" | "nickname" | "anonymous" | "temp"));
         let name = patient.items("name").iter().find(is_usual).or_else(|| patient.items("name").first());
-        rows.extend(name.and_then(full_name).map(|name| one(words.name, name)));
+        let name = name.and_then(full_name).map(|name| one(words.name, name));
+        rows.extend(name.map(|name| Row { is_strong: true, ..name }));
         let is_code = |identifier: &&Json| identifier.text("system") == Some(facts.estonian_code);
         let code = patient.items("identifier").iter().find(is_code).and_then(|code| code.text("value"));
         rows.extend(code.map(|code| one(words.personal_code, code.to_owned())));
@@ -111,7 +123,7 @@ fn person(printed: &PrintedCertificate, facts: &PrintFacts, words: &PdfWords) ->
     }
     let values = printed.patient.clone();
     if !values.is_empty() {
-        rows.push(Row { label: words.patient.to_owned(), values });
+        rows.push(Row { label: words.patient.to_owned(), values, is_strong: false });
     }
     rows
 }
@@ -125,11 +137,11 @@ fn full_name(name: &Json) -> Option<String> {
 }
 
 fn row(printed: PrintedRow) -> Row {
-    Row { label: printed.label, values: printed.values }
+    Row { label: printed.label, values: printed.values, is_strong: false }
 }
 
 fn one(label: &str, value: String) -> Row {
-    Row { label: label.to_owned(), values: vec![value] }
+    Row { label: label.to_owned(), values: vec![value], is_strong: false }
 }
 
 /// `12.01.2025 10:05:07`, by Tallinn's clock.
