@@ -21,6 +21,7 @@ const TEXTS: &[(&str, &str)] = texts![
     "how-to/README.md",
     "how-to/call-with-curl.md",
     "how-to/console.md",
+    "how-to/print-certificates.md",
     "how-to/install.md",
     "how-to/secure-with-keycloak.md",
     "how-to/back-up-and-restore.md",

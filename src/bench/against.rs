@@ -42,8 +42,10 @@ pub(super) fn run(
     }
     let mut size = Size { certificates, versions: certificates, ..Size::default() };
     watch.line(&terminal::head());
-    // Neither can be done to a server that is not ours.
-    let ours = |scenario: &Scenario| scenario.kind == RequestKind::Restart || scenario.is_unordered();
+    // None of it can be asked of a server that is not ours.
+    let ours = |scenario: &Scenario| {
+        matches!(scenario.kind, RequestKind::Restart | RequestKind::Pdf) || scenario.is_unordered()
+    };
     for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| !ours(scenario)) {
         watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
         watch.at(at as u64);

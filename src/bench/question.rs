@@ -53,7 +53,11 @@ impl Questions {
     pub(super) fn distinct(&self, kind: RequestKind) -> usize {
         let sample = &self.sample;
         match kind {
-            RequestKind::Read | RequestKind::Vread | RequestKind::History | RequestKind::Restart => {
+            RequestKind::Read
+            | RequestKind::Vread
+            | RequestKind::History
+            | RequestKind::Pdf
+            | RequestKind::Restart => {
                 sample.certificates.len()
             }
             RequestKind::Subject | RequestKind::AfterWrite => sample.subjects.len(),
@@ -134,6 +138,11 @@ impl Questions {
                 let known = random.pick(&sample.certificates)?;
                 let version = 1 + random.below(known.versions as usize);
                 target.get(out, format_args!("/Composition/{}/_history/{version}", known.id));
+                Expect::OK
+            }
+            RequestKind::Pdf => {
+                let known = random.pick(&sample.certificates)?;
+                target.get(out, format_args!("/Composition/{}/$pdf?role=doctor", known.id));
                 Expect::OK
             }
             RequestKind::History => {

@@ -22,6 +22,8 @@ pub enum RequestKind {
     Read,
     Vread,
     History,
+    /// The certificate in print.
+    Pdf,
     Subject,
     EmployerPeriod,
     Practitioner,
@@ -115,8 +117,8 @@ use HistorySince::{Ever, Middle, Recent};
 use Measure::{Cpu, P50, Rate};
 use PerformanceGoal::{AtMost, CpuUs};
 use RequestKind::{
-    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend,
-    TypeHistory, Update, Vread,
+    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Pdf, Practitioner, Read, Restart, Subject,
+    Suspend, TypeHistory, Update, Vread,
 };
 
 /// What [`RequestKind::Mixed`] is made of.
@@ -143,6 +145,7 @@ pub const SCENARIOS: &[Scenario] = &[
     row("history-since",        "all versions since the middle",           ordered(Middle, false),   Some, Cpu,  Floor::Http,       CpuUs(1e3)).grows(FLAT),
     row("history-since-far",    "all versions since the middle, far back", ordered(Middle, true),    Some, Cpu,  Floor::Http,       CpuUs(1e3)).grows(FLAT),
     row("history-recent",       "all versions since lately",               ordered(Recent, false),   Some, Cpu,  Floor::Http,       CpuUs(1e3)).grows(FLAT),
+    row("pdf",                  "$pdf",                                    Pdf,                      One,  P50,  Floor::None,       CpuUs(1e4)).grows(FLAT),
     row("mixed",                "mixed: 80 % read and search, 20 % write", Mixed,                    Some, Cpu,  Floor::None,       PerformanceGoal::None),
     row("after-write",          "search straight after a write",           AfterWrite,               One,  P50,  Floor::Pause,      AtMost(1.2)),
     row("update",               "update",                                  Update,                   One,  P50,  Floor::Append(1),  PerformanceGoal::None),

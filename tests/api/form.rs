@@ -188,7 +188,7 @@ async fn what_is_not_there_is_404_whatever_the_method() {
         "Composition/a_b",
         "Composition/+1",
         "Composition/1/$everything",
-        "Composition/1/$pdf",
+        "Composition/1/$document",
         "Composition/1/_history/1/2",
         "Composition/%ff",
         "Composition/%zz",

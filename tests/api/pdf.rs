@@ -149,7 +149,7 @@ async fn what_cannot_be_printed_says_why() {
     let nurse = server.token("nurse", json!({})).await;
     let path = format!("{done}/$pdf?role=doctor");
     server.get(&path).header("Authorization", &nurse).await.refused(403, &["HCERT-178"]);
-    let fault = server.get(&path).header("x-hcert-fault", "mpi:MPI-001").await;
+    let fault = server.get(&path).header("x-hcert-fault", "MPI-001").await;
     assert_eq!(fault.status, 503, "{fault}");
 }
 

@@ -28,6 +28,7 @@ const MANAGEMENT: &str = "127.0.0.1:8081";
 const HOW_TO: &[(&str, usize)] = &[
     ("call-with-curl", 14),
     ("console", 0),
+    ("print-certificates", 5),
     ("install", 3),
     ("secure-with-keycloak", 0),
     ("back-up-and-restore", 6),

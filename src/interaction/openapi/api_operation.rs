@@ -82,7 +82,7 @@ impl ApiOperation {
         rows.find_map(|row| row.told.as_ref())
     }
 
-    /// `Composition-read`; where several ways lead to the same, also the method, and whether it is about one resource.
+    /// `Composition-read`; where several ways lead to the same, also the method, and whether it is about one resource or one version.
     pub(super) fn id(&self, all: &[ApiOperation]) -> String {
         let same: Vec<&ApiOperation> =
             all.iter().filter(|other| (other.kind(), other.resource) == (self.kind(), self.resource)).collect();
@@ -92,6 +92,10 @@ impl ApiOperation {
         };
         if self.is_of_one() && same.iter().any(|other| !other.is_of_one()) {
             id.push_str("-instance");
+        }
+        let is_of_version = |operation: &ApiOperation| operation.path.contains("{version}");
+        if is_of_version(self) && same.iter().any(|other| !is_of_version(other)) {
+            id.push_str("-version");
         }
         if same.iter().any(|other| other.row.method != self.row.method) {
             id.push('-');

@@ -16,7 +16,7 @@ use super::grants::CallerGrants;
 use super::operation_parameters::{OperationParameters, PDF, missing};
 use super::read::ReadVersion;
 use super::render::CertificateRenderer;
-use super::rights::not_permitted_in;
+use super::rights::{not_permitted, not_permitted_in};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
 use super::{Answer, HttpMethod, Instance, Interaction, PathId, ShownVersions};
@@ -117,9 +117,14 @@ impl Service {
     /// # Errors
     /// 400 without a role that the table of permissions knows; 403 for one that the token does not have, or that may read nothing.
     fn take_role(&self, context: &mut RequestContext, body: &[u8]) -> Result<String, Outcome> {
+        let permissions = &self.policy.permissions;
+        if let Some(identity) = &context.identity
+            && !permissions.rights(identity.clone()).may(PermittedAction::Read)
+        {
+            return Err(not_permitted(PermittedAction::Read));
+        }
         let asked = OperationParameters::read(context, body, PDF)?;
         let role = asked.text("role").ok_or_else(|| missing("role: a role of the table of permissions"))?.to_owned();
-        let permissions = &self.policy.permissions;
         if permissions.unknown_role(&role).is_some() {
             let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "role").with("value", role);
             let known = format!("one of {}", permissions.role_names().join(", "));
