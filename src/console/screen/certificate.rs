@@ -232,6 +232,7 @@ pub(in crate::console) async fn moves(visit: &Visit<'_>, id: &str) -> PageAnswer
             a href=(visit.href(&format!("/certificates/{id}"))) { (visit.t("moves.back")) } }
         (diagram(visit, Some(state)))
         h2 { (visit.t("moves.possible")) }
+        @if MOVES.into_iter().all(|(_, on, need)| leads_to(state, on, need).is_err()) { p { (visit.t("moves.none")) } }
         ul.moves { @for (name, on, need) in MOVES { @if let Ok(to) = leads_to(state, on, need) {
             li { h3 { (visit.t(&format!("moves.{name}"))) " → " (state_name(visit, to)) } (button(visit, id, &version, name, need)) }
         } } }

@@ -26,7 +26,7 @@ fn place(state: Option<State>) -> (i32, i32) {
 pub(super) fn diagram(visit: &Visit<'_>, current: Option<State>) -> Markup {
     html! {
         figure {
-            div.wide tabindex="0" role="region" aria-label=(visit.t("moves.picture")) { svg.diagram viewBox="0 0 650 352" role="img" aria-labelledby="diagram-title" {
+            svg.diagram viewBox="0 0 650 352" role="img" aria-labelledby="diagram-title" {
                 title #diagram-title { (visit.t("moves.picture")) }
                 defs { marker #arrow viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse" {
                     path d="M0 0 L8 4 L0 8 z" {}
@@ -34,7 +34,7 @@ pub(super) fn diagram(visit: &Visit<'_>, current: Option<State>) -> Markup {
                 @for row in TRANSITIONS { (arrow(row)) }
                 g.absent { rect x="8" y="114" width="96" height="44" rx="8" {} text x="56" y="141" { (visit.t("moves.absent")) } }
                 @for state in State::ALL { (labelled(visit, state, current == Some(state))) }
-            } }
+            }
             figcaption { (visit.t("moves.caption")) }
         }
     }
