@@ -107,10 +107,10 @@ pub(super) fn event(visit: &Visit<'_>, event: &Value) -> Markup {
     });
     let who: Vec<&str> = who.collect();
     html! { li {
-        time { (text("/recorded").get(..19).unwrap_or_default().replace('T', " ")) } " "
-        code { (text("/code/coding/0/code")) } " " (who.join(", ")) " "
-        span.outcome { (text("/outcome/code/code")) } " "
-        @if who.is_empty() { (visit.t("reading.nobody")) }
+        time { (text("/recorded").get(..19).unwrap_or_default().replace('T', " ")) } " · "
+        code { (text("/code/coding/0/code")) } " · "
+        @if who.is_empty() { (visit.t("reading.nobody")) } @else { (who.join(", ")) } " · "
+        span.outcome { (text("/outcome/code/code")) }
     } }
 }
 

@@ -12,6 +12,7 @@ use super::texts::Texts;
 use crate::access::Identity;
 use crate::access::token::TokenRequest;
 use crate::http::pages::{Api, ApiAnswer, ApiRequest, PAGES_PATH, PageAnswer, PageRequest};
+use crate::interaction::BrokenAnswer;
 use certificate::search::link;
 use certificate::search::seal::SealKey;
 use fhir::outcome::Language;
@@ -192,11 +193,21 @@ impl Visit<'_> {
     pub(super) fn refusal(&self, answer: &ApiAnswer) -> Markup {
         let read: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
         let issues = read["issue"].as_array().map_or(&[][..], Vec::as_slice);
+        let title = match answer.broken {
+            Some(BrokenAnswer::HangUp) => self.t("refusal.hang-up").to_owned(),
+            Some(BrokenAnswer::Garbage) => self.t("refusal.garbage").to_owned(),
+            None => self.say("refusal.title", &[("status", &answer.status.to_string())]),
+        };
         html! {
             section.refusal role="status" {
-                h2 { (self.say("refusal.title", &[("status", &answer.status.to_string())])) }
-                @if issues.is_empty() { p { (self.t("refusal.empty")) } }
+                h2 { (title) }
+                @match answer.broken {
+                    Some(BrokenAnswer::HangUp) => {}
+                    Some(BrokenAnswer::Garbage) => { pre tabindex="0" { code { (String::from_utf8_lossy(&answer.body)) } } }
+                    None => { @if issues.is_empty() { p { (self.t("refusal.empty")) } } },
+                }
                 ul { @for issue in issues { (self.issue(issue)) } }
+                @if answer.status == 403 { p { a href=(self.href("/access")) { (self.t("refusal.rights")) } } }
             }
         }
     }

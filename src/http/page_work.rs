@@ -54,7 +54,16 @@ impl<R: Interactions> Api for OwnApi<R> {
             let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
             let headers = parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
             let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-            ApiAnswer { status: parts.status.as_u16(), headers, body }
+            match parts.extensions.get().copied() {
+                // A client would find its connection ended, or a body that it cannot read.
+                Some(broken) => ApiAnswer {
+                    status: StatusCode::BAD_GATEWAY.as_u16(),
+                    headers: Vec::new(),
+                    body,
+                    broken: Some(broken),
+                },
+                None => ApiAnswer { status: parts.status.as_u16(), headers, body, broken: None },
+            }
         })
     }
 }

@@ -11,6 +11,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use super::query::Pair;
+use crate::interaction::BrokenAnswer;
 
 /// Where pages begin; `/` leads there.
 pub const PAGES_PATH: &str = "/console";
@@ -88,6 +89,8 @@ pub struct ApiAnswer {
     /// Names in small letters.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
+    /// A fault spoiled the answer; `status` is that of a gateway that gets such a one.
+    pub broken: Option<BrokenAnswer>,
 }
 
 /// Whether a request is one of a person before a browser: of a page or its files, or of the root where a browser begins.

@@ -148,3 +148,31 @@ test("a fault is armed, met and taken away", async () => {
   assert.equal(await page.locator(".banner").count(), 0);
   await page.close();
 });
+
+test("a fault of the registry is shown on the pages that meet it, and goes with its button", async () => {
+  const page = await browser.newPage({ locale: "en-GB" });
+  const press = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
+  for (const [fault, words] of [["refuse", "No answer: the connection was ended"], ["garbage", "The answer is no FHIR"]]) {
+    await page.goto(`${server.console}/faults`);
+    await press(`form:has(> [name="fault"][value="${fault}"]) button`);
+    for (const path of ["/patients/200", "/patients", "/certificates/new"]) {
+      const answer = await page.goto(server.console + path);
+      assert.deepEqual([answer.status(), await page.textContent("section.refusal h2")], [502, words], path);
+    }
+    assert.ok((await page.inputValue("#body")).includes('"Patient/200"'), "the example keeps its patient");
+    await press(".banner button");
+    assert.equal(await page.goto(`${server.console}/patients/200`).then((answer) => answer.status()), 200);
+  }
+  await page.close();
+});
+
+test("who is refused finds the way back", async () => {
+  const page = await browser.newPage({ locale: "en-GB" });
+  const id = await create(server, readFileSync("examples/driver-draft.json", "utf8").replace(/TT-\d{4}-\d+/, "TT-2026-800002"));
+  await page.goto(`${server.console}/certificates/${id}/moves`);
+  await page.fill('form:has([value="suspend"]) input[name="reason"]', "a reason");
+  await page.click('form:has([value="suspend"]) button');
+  await page.click("main a.button");
+  await page.waitForURL(`**/certificates/${id}`);
+  await page.close();
+});

@@ -1,18 +1,12 @@
 // Every page, in both languages, both colour schemes and two widths.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import axe from "axe-core";
-import { launch, serve } from "./browser.mjs";
+import { launch, serve, watched } from "./browser.mjs";
 
 const LANGUAGES = ["et", "en"];
 const SCHEMES = ["light", "dark"];
 // Of a window, in pixels: a desk, and the narrowest that WCAG 1.4.10 asks for.
 const WIDTHS = [1280, 320];
-
-// What a page may transfer to a browser that holds nothing yet, in bytes.
-const COLD_BYTES_MAX = 150 * 1024;
-
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 // Patients of the demo: one whose certificate has three versions, and one of two linked records.
 const OF_THREE_VERSIONS = "213";
@@ -62,70 +56,6 @@ async function crawl(begin) {
   return found;
 }
 
-// A page that remembers what it should not have done: `told()` since the last call, and `bytes()` received since then.
-async function watched(options) {
-  const context = await browser.newContext(options);
-  await context.addInitScript(() => {
-    globalThis.violations = [];
-    document.addEventListener("securitypolicyviolation", (event) =>
-      globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
-  });
-  const page = await context.newPage();
-  const session = await context.newCDPSession(page);
-  await session.send("Network.enable");
-  await session.send("Network.setCacheDisabled", { cacheDisabled: true });
-  let problems = [];
-  let bytes = 0;
-  session.on("Network.loadingFinished", (event) => (bytes += event.encodedDataLength));
-  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
-  page.on("pageerror", (error) => problems.push(String(error)));
-  page.on("request", (request) => {
-    const url = request.url();
-    if (!url.startsWith(server.root) && !url.startsWith("data:")) problems.push(`asks ${url}`);
-  });
-  const visit = async (path) => {
-    [problems, bytes] = [[], 0];
-    await page.goto(server.console + path, { waitUntil: "load" });
-    problems.push(...(await page.evaluate(() => globalThis.violations)));
-    if (bytes > COLD_BYTES_MAX) problems.push(`${bytes} bytes`);
-    problems.push(...(await page.evaluate(wrong)));
-    return [...new Set(problems)].filter((problem) => path !== NOWHERE || !problem.includes("404"));
-  };
-  // What axe finds. It is put beside the page only after the page was watched.
-  const judge = async () => {
-    await page.evaluate(`${axe.source}; undefined`);
-    const found = await page.evaluate(
-      (values) => window.axe.run({ runOnly: { type: "tag", values }, resultTypes: ["violations"], preload: false }),
-      RULES,
-    );
-    return found.violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} ${node.any[0]?.message ?? ""}`).join(" | ")}`);
-  };
-  return { page, visit, judge, close: () => context.close() };
-}
-
-// Runs in the page: what it keeps, whom its addresses name, and whether it is wider than its window.
-function wrong() {
-  const told = [];
-  if (localStorage.length + sessionStorage.length > 0) told.push("keeps something in the browser");
-  const addresses = [location.href, ...[...document.querySelectorAll("[href], [src], [action]")].flatMap((element) =>
-    ["href", "src", "action"].map((name) => element.getAttribute(name) ?? ""))];
-  for (const address of addresses) if (/(?<!\d)\d{11}(?!\d)/.test(address)) told.push(`a code of 11 digits in ${address}`);
-  const { scrollWidth, clientWidth } = document.documentElement;
-  if (scrollWidth > clientWidth) {
-    // Without what is too wide, the page is narrower.
-    const wide = [...document.querySelectorAll("main *")].filter((one) => {
-      const { display } = one.style;
-      one.style.display = "none";
-      const isNarrower = document.documentElement.scrollWidth < scrollWidth;
-      one.style.display = display;
-      return isNarrower;
-    });
-    told.push(`scrolls sideways, ${scrollWidth} in ${clientWidth} px: ${wide.at(-1)?.outerHTML.slice(0, 200)}`);
-  }
-  if (document.querySelectorAll("h1").length !== 1) told.push(`${document.querySelectorAll("h1").length} h1`);
-  return told;
-}
-
 test("links lead to every part of the console", () => {
   for (const path of ["/", "/certificates", "/certificates/new", "/certificates/1", "/certificates/1/moves", "/certificates/1/edit", "/documents"]) {
     assert.ok(paths.has(path), `${path} is not among ${[...paths.keys()].join(", ")}`);
@@ -135,10 +65,10 @@ test("links lead to every part of the console", () => {
 for (const language of LANGUAGES) {
   for (const width of WIDTHS) {
     test(`every page is accessible, narrow enough and loads nothing from elsewhere (${language}, ${width} px)`, async () => {
-      const { page, visit, judge, close } = await watched({ locale: language, viewport: { width, height: 900 }, reducedMotion: "reduce" });
+      const { page, visit, judge, close } = await watched(browser, server, { locale: language, viewport: { width, height: 900 }, reducedMotion: "reduce" });
       const found = [];
       for (const [kind, path] of paths) {
-        const problems = await visit(path);
+        const problems = (await visit(path)).filter((problem) => path !== NOWHERE || !problem.includes("404"));
         if ((await page.getAttribute("html", "lang")) !== language) problems.push("is in another language");
         for (const colorScheme of SCHEMES) {
           await page.emulateMedia({ colorScheme });
@@ -155,7 +85,7 @@ for (const language of LANGUAGES) {
 }
 
 test("every document is narrow enough and loads nothing from elsewhere", async () => {
-  const { page, visit, close } = await watched({ viewport: { width: 320, height: 900 } });
+  const { page, visit, close } = await watched(browser, server, { viewport: { width: 320, height: 900 } });
   await visit("/documents");
   const links = await page.evaluate(() => [...document.querySelectorAll("main a[href]")].map((link) => new URL(link.href).pathname));
   const found = [];

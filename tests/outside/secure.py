@@ -1,5 +1,5 @@
-"""The secure set-up of packaging/compose, tried from outside without containers: Keycloak issues the tokens, hcert serves over TLS, and
-Prometheus reads its metrics.
+"""The secure set-up of packaging/compose, tried from outside without containers: Keycloak issues the tokens, hcert serves over TLS, people
+sign in by a browser, and Prometheus reads the metrics.
 
     secure.py PROGRAM KEYCLOAK PROMETHEUS PROMTOOL
 
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from secure_console import console
+from secure_console import WARNING_S, console
 from secure_programs import COMPOSE, ROOT, Hcert, Keycloak, NotRunning, Prometheus, free_ports
 from secure_rights import DOCTOR, EMPLOYER, PATIENT, answered_by_role, life, personal_code
 from secure_tokens import JWKS_PAUSE_S, JWKS_REFRESH_S, key_roll, realm, refused_tokens
@@ -31,6 +31,8 @@ START_S = 30
 MADE_UP_TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.e30.AAAA"
 SETTINGS = {
     "HCERT__ACCESS__TOKEN__JWKS_REFRESH_S": str(JWKS_REFRESH_S),
+    # Less than the tokens of the console live, so that the warning comes while a page is open.
+    "HCERT__CONSOLE__EXPIRY_WARNING_S": str(WARNING_S),
     # One machine has one clock, and an expired token is waited for.
     "HCERT__ACCESS__TOKEN__LEEWAY_S": "0",
     "HCERT__LOG__FORMAT": "json",

@@ -1,16 +1,20 @@
-"""People who sign in to the console at Keycloak, by a browser of few lines: for secure.py."""
+"""People who sign in to the console at Keycloak: for secure.py. tests/console/keycloak.mjs does it in a browser; a client of few lines does
+what browsers do not do."""
 
 import html
 import http.client
+import json
 import re
 import ssl
-import time
+import subprocess
 import urllib.parse
 
-from secure_programs import Answer, NotRunning
+from secure_programs import ROOT, Answer, NotRunning
 
 REDIRECTS_MAX = 10
-LIFE_S = 3
+# Of the console's tokens at last, and how long before the end of one its reader is warned: a page of a busy machine comes within the rest.
+LIFE_S = 16
+WARNING_S = 8
 
 
 class Page(Answer):
@@ -31,31 +35,25 @@ class Page(Answer):
         return found and html.unescape(found[1])
 
 
-class Browser:
-    """Keeps cookies as browsers do, by port in place of the site, and follows redirects. It runs no scripts."""
+class Client:
+    """Keeps cookies by port and path, and follows redirects. To it, all pages are of one site."""
 
     def __init__(self, authority):
         self.tls = ssl.create_default_context(cafile=authority)
-        # Port and name, then value, path and SameSite.
+        # Port and name, then value and path.
         self.cookies = {}
 
-    def open(self, address, form=None, of=None, follow=True):
-        """Opens an address that a page at the address `of` leads to; a form is sent."""
-        chain = {port(of)} if of else set()
-        address = urllib.parse.urljoin(of or address, address)
+    def open(self, address, form=None, follow=True):
         for _ in range(REDIRECTS_MAX):
-            page = self.ask(address, form, chain)
+            page = self.ask(address, form)
             if not (follow and 300 <= page.status < 400):
                 return page
-            chain.add(port(address))
             address, form = urllib.parse.urljoin(address, page.headers["Location"]), None
         raise NotRunning(f"{address} redirects without end")
 
-    def ask(self, address, form, chain):
+    def ask(self, address, form):
         parts = urllib.parse.urlsplit(address)
-        is_own = chain <= {parts.port}
-        headers = {"Accept": "text/html", "Accept-Language": "en", "Cookie": self.line(parts, is_own)}
-        headers["Sec-Fetch-Site"] = ("same-origin" if chain else "none") if is_own else "cross-site"
+        headers = {"Accept": "text/html", "Accept-Language": "en", "Cookie": self.line(parts)}
         body = None
         if form is not None:
             headers["Content-Type"], body = "application/x-www-form-urlencoded", urllib.parse.urlencode(form)
@@ -70,10 +68,10 @@ class Browser:
             self.keep(parts.port, cookie)
         return page
 
-    def line(self, parts, is_own):
-        fits = lambda path, site: (parts.path + "/").startswith(path.rstrip("/") + "/") and (is_own or site != "Strict")
+    def line(self, parts):
+        fits = lambda path: (parts.path + "/").startswith(path.rstrip("/") + "/")
         kept = ((name, *rest) for (of, name), rest in self.cookies.items() if of == parts.port)
-        return "; ".join(f"{name}={value}" for name, value, path, site in kept if fits(path, site))
+        return "; ".join(f"{name}={value}" for name, value, path in kept if fits(path))
 
     def keep(self, of, cookie):
         pair, *attributes = cookie.split(";")
@@ -81,35 +79,25 @@ class Browser:
         told = {key.lower(): value for key, _, value in (attribute.strip().partition("=") for attribute in attributes)}
         self.cookies.pop((of, name), None)
         if value and told.get("max-age") != "0":
-            self.cookies[of, name] = (value, told.get("path", "/"), told.get("samesite", "Lax"))
-
-    def form(self, page, fields, wanted="<form"):
-        """Fills the first form behind `wanted` in and sends it; hidden fields come along."""
-        found = re.search(r"<form\b(.*?)>(.*?)</form>", page.text[page.text.index(wanted) :], re.S)
-        action = html.unescape(re.search(r'action="([^"]*)"', found[1])[1])
-        hidden = [tag for tag in re.findall(r"<input\b[^>]*>", found[2]) if 'type="hidden"' in tag]
-        values = {name_of(tag, "name"): name_of(tag, "value") for tag in hidden}
-        return action, {**values, **fields}
+            self.cookies[of, name] = (value, told.get("path", "/"))
 
     def back_at_login(self, setup, path="/"):
         """Follows the way from a page of the console to Keycloak's form."""
         page = self.open(setup.hcert.console + path)
         link = html.unescape(re.search(r'href="([^"]*/sign-in\?[^"]*)"', page.text)[1])
-        return self.open(link, of=page.address)
+        return self.open(urllib.parse.urljoin(page.address, link))
 
     def sign_in(self, setup, name, path="/", follow=True):
         """Signs in at Keycloak; what it leads back to, where the console's page has led on."""
         login = self.back_at_login(setup, path)
-        action, form = self.form(login, {"username": name, "password": name})
-        page = self.open(action, form, of=login.address, follow=follow)
-        return self.open(page.leads_on(), of=page.address) if follow and page.leads_on() else page
+        form = re.search(r"<form\b.*?</form>", login.text, re.S)[0]
+        hidden = [tag for tag in re.findall(r"<input\b[^>]*>", form) if 'type="hidden"' in tag]
+        fields = {value_of(tag, "name"): value_of(tag, "value") for tag in hidden}
+        page = self.open(value_of(form, "action"), {**fields, "username": name, "password": name}, follow)
+        return self.open(urllib.parse.urljoin(page.address, page.leads_on())) if follow and page.leads_on() else page
 
 
-def port(address):
-    return urllib.parse.urlsplit(address).port
-
-
-def name_of(tag, attribute):
+def value_of(tag, attribute):
     found = re.search(rf'\b{attribute}="([^"]*)"', tag)
     return html.unescape(found[1]) if found else ""
 
@@ -117,64 +105,61 @@ def name_of(tag, attribute):
 def console(setup):
     checks, hcert = setup.checks, setup.hcert
     addresses(setup)
-    browser = Browser(hcert.authority)
-    login = browser.back_at_login(setup, "/certificates?status=final")
+    client = Client(hcert.authority)
+    login = client.back_at_login(setup, "/certificates?status=final")
     query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(login.address).query))
     expected = ("hcert-console", "code", "S256", f"{hcert.console}/signed-in")
     told = [query.get(name) for name in ("client_id", "response_type", "code_challenge_method", "redirect_uri")]
     checks.that("who is not signed in is led to Keycloak with a challenge", list(expected), told)
     for name in ("doctor", "gov-official"):
-        browser = Browser(hcert.authority)
-        page = browser.sign_in(setup, name, "/certificates")
-        checks.that(f"{name} signs in and comes back", (200, f"{hcert.console}/certificates"), (page.status, page.address))
+        client = Client(hcert.authority)
+        page = client.sign_in(setup, name, "/certificates")
         total = setup.send(setup.callers[name], "GET", "/Composition?_count=0").json()["total"]
         checks.that(f"{name} sees as many certificates as the API shows: {total}", True, f"{total} found" in page.text)
-        checks.that(f"{name} is named", True, "Mari Kask, signed in until" in page.text)
-    kept = [name for of, name in browser.cookies if of == port(hcert.console)]
-    checks.that("one cookie is kept, which is for this host alone", ["__Host-hcert-console"], kept)
-    cookies = {"Cookie": browser.line(urllib.parse.urlsplit(hcert.console), True)}
+    cookies = {"Cookie": client.line(urllib.parse.urlsplit(hcert.console))}
     checks.that("the cookies are no way into the API", 401, hcert.address.send("GET", "/fhir/Composition", headers=cookies).status)
-    elsewhere = browser.open(f"{hcert.console}/certificates", of="https://localhost:1/")
-    back = browser.open(elsewhere.leads_on(), of=elsewhere.address)
-    checks.that("a link of another site leads who is signed in to the page", "Certificates", back.title())
-    page = Browser(hcert.authority).sign_in(setup, "nobody", "/certificates")
+    page = Client(hcert.authority).sign_in(setup, "nobody", "/certificates")
     checks.that("nobody, who has no role, is shown the refusal", (403, True), (page.status, "HCERT-178" in page.text))
-    sign_out(setup, browser)
     attacks(setup)
-    expiry(setup)
+    in_browser(setup, "sign-in")
+    known = setup.keycloak.client("hcert-console")
+    known["attributes"]["access.token.lifespan"] = str(LIFE_S)
+    setup.keycloak.admin("PUT", f"/clients/{known['id']}", known)
+    in_browser(setup, "expiry")
+
+
+def in_browser(setup, part):
+    """Runs a part of keycloak.mjs, which tells each check as a line of JSON."""
+    folder = ROOT / "target/console"
+    certificates = [setup.hcert.authority.parent / name / f"{name}.pem" for name in ("hcert", "keycloak")]
+    command = ["node", folder / "keycloak.mjs", part, setup.hcert.console, setup.keycloak.issuer, *certificates]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as ran:
+        try:
+            for line in ran.stdout:
+                setup.checks.that(*json.loads(line))
+        except BaseException:
+            ran.kill()
+            raise
+    setup.checks.that(f"the browser came to the end of {part}; pictures are in target/console/pictures/keycloak", 0, ran.returncode)
 
 
 def addresses(setup):
     """Pages on one address, the API on the other."""
     checks, hcert = setup.checks, setup.hcert
-    browser, token = Browser(hcert.authority), setup.callers["doctor"].token
-    root = browser.open(hcert.console.removesuffix("/console") + "/")
+    client, token = Client(hcert.authority), setup.callers["doctor"].token
+    root = client.open(hcert.console.removesuffix("/console") + "/")
     checks.that("the console's root leads to its sign-in page", (f"{hcert.console}/", "Sign in"), (root.address, root.title()))
-    api = browser.open(hcert.console.removesuffix("/console") + "/fhir/metadata")
+    api = client.open(hcert.console.removesuffix("/console") + "/fhir/metadata")
     checks.that("the console's address has no API", 404, api.status)
     pages = hcert.address.send("GET", "/console/", token, headers={"Accept": "text/html"})
     checks.that("the API's address has no pages", 404, pages.status)
 
 
-def sign_out(setup, browser):
-    checks, hcert = setup.checks, setup.hcert
-    page = browser.open(f"{hcert.console}/")
-    action, form = browser.form(page, {}, '<form method="post" action="/console/sign-out"')
-    ended = browser.open(action, form, of=page.address)
-    checks.that("who signs out is told", "You are signed out", ended.title())
-    asked = browser.open(ended.leads_on(), of=ended.address)
-    action, form = browser.form(asked, {"confirmLogout": "Logout"})
-    last = browser.open(action, form, of=asked.address)
-    checks.that("Keycloak ends the session and leads back", True, last.address.startswith((f"{hcert.console}/", asked.address.split("?")[0])))
-    checks.that("the pages ask to sign in again", "Sign in", browser.open(f"{hcert.console}/certificates").title())
-    checks.that("and Keycloak asks for the password again", True, 'id="kc-form-login"' in browser.back_at_login(setup).text)
-
-
 def attacks(setup):
     checks, hcert = setup.checks, setup.hcert
-    browser = Browser(hcert.authority)
-    back = browser.sign_in(setup, "doctor", follow=False).headers["Location"]
-    kept = dict(browser.cookies)
+    client = Client(hcert.authority)
+    back = client.sign_in(setup, "doctor", follow=False).headers["Location"]
+    kept = dict(client.cookies)
     query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(back).query))
     ends = {
         "another state": back.replace(query["state"], query["state"][::-1]),
@@ -183,44 +168,30 @@ def attacks(setup):
         "no code": back.replace("code=", "cod="),
     }
     for claim, address in ends.items():
-        browser.cookies = dict(kept)
-        page = browser.open(address, of=setup.keycloak.issuer)
+        client.cookies = dict(kept)
+        page = client.open(address)
         checks.that(f"{claim} signs nobody in", "You are not signed in", page.title())
-        again = browser.open(back, of=setup.keycloak.issuer)
+        again = client.open(back)
         checks.that(f"after {claim} the attempt is over", "You are not signed in", again.title())
-    stranger = Browser(hcert.authority).open(back, of=setup.keycloak.issuer)
+    stranger = Client(hcert.authority).open(back)
     checks.that("another browser is not signed in by the address", "You are not signed in", stranger.title())
 
-    browser = Browser(hcert.authority)
-    back = browser.sign_in(setup, "doctor", follow=False).headers["Location"]
-    kept = dict(browser.cookies)
-    checks.that("the address signs its browser in", "You are signed in", browser.open(back, of=setup.keycloak.issuer).title())
-    browser.cookies = kept
-    replayed = browser.open(back, of=setup.keycloak.issuer)
+    client = Client(hcert.authority)
+    back = client.sign_in(setup, "doctor", follow=False).headers["Location"]
+    kept = dict(client.cookies)
+    checks.that("the address signs its browser in", "You are signed in", client.open(back).title())
+    own = (urllib.parse.urlsplit(hcert.console).port, "__Host-hcert-console")
+    value, path = client.cookies[own]
+    checks.that("the cookie opens a page", "Certificates", client.open(f"{hcert.console}/certificates").title())
+    client.cookies[own] = (value[:99] + ("A" if value[99] != "A" else "B") + value[100:], path)
+    checks.that("a changed cookie opens none", "Sign in", client.open(f"{hcert.console}/certificates").title())
+    client.cookies = kept
+    replayed = client.open(back)
     checks.that("Keycloak takes no code twice", True, "gave no access for this sign-in" in replayed.text)
     plain = {"client_id": "hcert-console", "response_type": "code", "scope": "openid", "redirect_uri": f"{hcert.console}/signed-in"}
     plain = f"{setup.keycloak.issuer}/protocol/openid-connect/auth?{urllib.parse.urlencode(plain)}"
-    told = Browser(hcert.authority).open(plain, follow=False).headers["Location"] or ""
+    told = Client(hcert.authority).open(plain, follow=False).headers["Location"] or ""
     checks.that("Keycloak begins nothing without a challenge", True, "error=invalid_request" in told)
     query |= dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(back).query))
     log = hcert.log.read_text()
     checks.that("no code and no state is in the log", [], [name for name in ("code", "state") if query[name] in log])
-
-
-def expiry(setup):
-    """Tokens of the console live for some seconds."""
-    checks, hcert, keycloak = setup.checks, setup.hcert, setup.keycloak
-    client = keycloak.client("hcert-console")
-    client["attributes"]["access.token.lifespan"] = str(LIFE_S)
-    keycloak.admin("PUT", f"/clients/{client['id']}", client)
-    browser = Browser(hcert.authority)
-    page = browser.sign_in(setup, "doctor")
-    checks.that("a sign-in that ends soon is warned of", True, bool(re.search(r'data-left="-?\d" data-warning="120">Your sign-in ends', page.text)))
-    time.sleep(LIFE_S + 1)
-    page = browser.open(f"{hcert.console}/certificates?status=final")
-    told = (page.title(), "Your sign-in has ended." in page.text, "/sign-in?back=/certificates%3Fstatus%3Dfinal" in page.text)
-    checks.that("an expired token leads to the sign-in page, which leads back", ("Sign in", True, True), told)
-    link = html.unescape(re.search(r'href="([^"]*/sign-in\?[^"]*)"', page.text)[1])
-    page = browser.open(link, of=page.address)
-    page = browser.open(page.leads_on(), of=page.address)
-    checks.that("Keycloak remembers who it was", f"{hcert.console}/certificates?status=final", page.address)

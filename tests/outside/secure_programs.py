@@ -1,6 +1,7 @@
 """The programs of packaging/compose/secure.yaml without their containers, on free ports of this machine, for secure.py.
 
-They get the files of packaging/compose as these are, but for ports, folders and the names of the containers, which become localhost.
+They get the files of packaging/compose as these are, but for ports, folders and the names of the containers, which become localhost. The
+console becomes 127.0.0.1, since for browsers it is another site than Keycloak then, as it is where each has a name of its own.
 """
 
 import base64
@@ -138,7 +139,7 @@ class Keycloak(Program):
         super().__init__("keycloak", folder, ["bash", home / "bin/kc.sh", *compose["command"]], environment)
         shutil.rmtree(home / "data", ignore_errors=True)
         (home / "data/import").mkdir(parents=True)
-        realm = replaced(ROOT / "packaging/hcert-realm.json", {"localhost:8445": f"localhost:{console_port}"})
+        realm = replaced(ROOT / "packaging/hcert-realm.json", {"localhost:8445": f"127.0.0.1:{console_port}"})
         (home / "data/import/hcert-realm.json").write_text(realm)
         self.address = Address(port, made / "ca.pem")
         self.issuer = f"https://localhost:{port}/realms/hcert"
@@ -199,7 +200,7 @@ class Hcert(Program):
                 "0.0.0.0:8443": f"127.0.0.1:{ports['hcert']}",
                 "localhost:8443": f"localhost:{ports['hcert']}",
                 "0.0.0.0:8445": f"127.0.0.1:{ports['console']}",
-                "localhost:8445": f"localhost:{ports['console']}",
+                "localhost:8445": f"127.0.0.1:{ports['console']}",
                 "localhost:8444": f"localhost:{ports['keycloak']}",
                 "keycloak:8444": f"localhost:{ports['keycloak']}",
                 "0.0.0.0:8081": f"127.0.0.1:{ports['management']}",
@@ -212,7 +213,7 @@ class Hcert(Program):
         super().__init__("hcert", folder, command, environment)
         self.address = Address(ports["hcert"], made / "ca.pem")
         self.management = Address(ports["management"], made / "ca.pem")
-        self.console = f"https://localhost:{ports['console']}/console"
+        self.console = f"https://127.0.0.1:{ports['console']}/console"
         self.authority = made / "ca.pem"
         self.management_token = (made / "hcert/management-token").read_text()
 

@@ -99,7 +99,7 @@ fn row(visit: &Visit<'_>, event: &Value) -> Markup {
     let told = words::of(event, visit.language());
     html! { tr {
         th scope="row" { a href=(visit.href(&format!("{PATH}/{id}"))) { (id) } }
-        td { (told.at) } td { (told.actor) } td { (told.deed) }
+        td.day { (told.at) } td { (told.actor) } td { (told.deed) }
         td { (visit.t(if told.is_refused { "audit.outcome.refused" } else { "audit.outcome.success" })) }
     } }
 }

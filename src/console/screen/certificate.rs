@@ -175,17 +175,16 @@ async fn consent(visit: &Visit<'_>, id: &str) -> Markup {
     };
     let choice = |name: &str| {
         let now = said(name);
-        html! { p { label { (visit.t(&format!("consent.{name}"))) " "
+        html! { label { (visit.t(&format!("consent.{name}")))
             select name=(name) { @for value in ["open", "closed"] {
                 option value=(value) selected[now == value] { (visit.t(&format!("consent.{value}"))) }
             } }
-        } } }
+        } }
     };
     html! {
         p { (visit.t("consent.text")) }
         (visit.form(&format!("/certificates/{id}/consent"), &html! {
-            (choice("doctor")) (choice("representative"))
-            button { (visit.t("consent.set")) }
+            div.row { (choice("doctor")) (choice("representative")) button { (visit.t("consent.set")) } }
         }))
     }
 }
@@ -230,14 +229,16 @@ pub(in crate::console) async fn moves(visit: &Visit<'_>, id: &str) -> PageAnswer
     let title = visit.say("moves.title", &[("id", id)]);
     visit.page(&title, &html! {
         h1 { (title) }
-        p { (visit.t("moves.now")) " " strong { (state_name(visit, state)) } " "
+        p { (visit.t("moves.now")) " " strong { (state_name(visit, state)) } " · "
             a href=(visit.href(&format!("/certificates/{id}"))) { (visit.t("moves.back")) } }
         (diagram(visit, Some(state)))
         h2 { (visit.t("moves.possible")) }
+        @if MOVES.into_iter().all(|(_, on, need)| leads_to(state, on, need).is_err()) { p { (visit.t("moves.none")) } }
         ul.moves { @for (name, on, need) in MOVES { @if let Ok(to) = leads_to(state, on, need) {
             li { h3 { (visit.t(&format!("moves.{name}"))) " → " (state_name(visit, to)) } (button(visit, id, &version, name, need)) }
         } } }
         h2 { (visit.t("moves.impossible")) }
+        p { (visit.t("moves.impossible-text")) }
         ul.moves { @for (name, on, need) in MOVES { @if let Err(refusal) = leads_to(state, on, need) {
             li {
                 h3 { (visit.t(&format!("moves.{name}"))) }
@@ -304,6 +305,12 @@ pub(in crate::console) async fn do_move(visit: &Visit<'_>, id: &str) -> PageAnsw
     let answer = visit.ask_about_version(request, visit.field("version")).await;
     match answer.status {
         200..300 => visit.go_to(&format!("/certificates/{id}")),
-        _ => visit.refused(&answer, visit.t(&format!("moves.{name}"))),
+        _ => {
+            let key = format!("moves.{name}");
+            let title = visit.t(&key);
+            let back = visit.href(&format!("/certificates/{id}"));
+            let content = html! { h1 { (title) } (visit.refusal(&answer)) p { a.button href=(back) { (visit.t("moves.back")) } } };
+            visit.page_with_status(answer.status, title, &content)
+        }
     }
 }

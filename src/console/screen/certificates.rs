@@ -116,7 +116,7 @@ fn row(visit: &Visit<'_>, certificate: &Value) -> Markup {
     let state = Status::parse(text("/status")).map(Status::state);
     let (from, until) = (day(text("/event/0/period/start")), day(text("/event/0/period/end")));
     html! { tr {
-        th scope="row" { a href=(visit.href(&format!("/certificates/{id}"))) { "#" (id) " " (text("/identifier/0/value")) } }
+        th scope="row" { a href=(visit.href(&format!("/certificates/{id}"))) { "#" (id) " " span.day { (text("/identifier/0/value")) } } }
         td { (text("/title")) }
         td { @if let Some(state) = state { span.state.(text("/status")) { (state_name(visit, state)) } } }
         td { (reading::patient(visit, text("/subject/0/reference"))) }

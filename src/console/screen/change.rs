@@ -20,14 +20,21 @@ const EDITOR_ROWS: u32 = 28;
 /// The form for a new certificate. A chosen example or patient shows it again, with the body that they make.
 pub(in crate::console) async fn show_new(visit: &Visit<'_>) -> PageAnswer {
     let example = EXAMPLES.into_iter().find(|name| *name == visit.field("example")).unwrap_or(EXAMPLES[0]);
-    let patients = patients(visit).await;
+    let (patients, refused) = match patients(visit).await {
+        Ok(patients) => (patients, None),
+        Err(refused) => (Vec::new(), Some(refused)),
+    };
     let patient = visit.field("patient");
     let patient = patients.iter().find(|(id, _)| id == patient).or(patients.first()).map_or("", |(id, _)| id);
     let text = visit.sources.example(example).unwrap_or_default();
-    let body = with_subject(text.as_bytes(), &format!("Patient/{patient}"));
+    let body = match patient {
+        "" => text.into_bytes(),
+        patient => with_subject(text.as_bytes(), &format!("Patient/{patient}")),
+    };
     let body =
         visit.field("body").to_owned().chars().next().map_or(indented(&body), |_| visit.field("body").to_owned());
-    new_page(visit, 200, example, (&patients, patient), &body, None)
+    let status = refused.as_ref().map_or(200, |answer| answer.status);
+    new_page(visit, status, example, (&patients, patient), &body, refused.as_ref())
 }
 
 fn new_page(
@@ -43,13 +50,15 @@ fn new_page(
         h1 { (title) }
         @if let Some(answer) = refused { (visit.refusal(answer)) }
         form method="get" action=(visit.href("/certificates/new")) {
-            p { label { (visit.t("change.example")) " " select name="example" {
-                @for known in EXAMPLES { option value=(known) selected[known == example] { (visit.t(&format!("change.example.{known}"))) } }
-            } } }
-            p { label { (visit.t("change.patient")) " " select name="patient" {
-                @for (id, name) in patients { option value=(id) selected[id == patient] { (name) } }
-            } } }
-            button { (visit.t("change.take")) }
+            div.row {
+                label { (visit.t("change.example")) select name="example" {
+                    @for known in EXAMPLES { option value=(known) selected[known == example] { (visit.t(&format!("change.example.{known}"))) } }
+                } }
+                label { (visit.t("change.patient")) select name="patient" {
+                    @for (id, name) in patients { option value=(id) selected[id == patient] { (name) } }
+                } }
+                button { (visit.t("change.take")) }
+            }
         }
         (visit.form("/certificates/new", &html! {
             (editor(visit, body))
@@ -73,7 +82,10 @@ pub(in crate::console) async fn create(visit: &Visit<'_>) -> PageAnswer {
         .and_then(|address| address.split("/Composition/").nth(1)?.split('/').next().map(str::to_owned));
     match (answer.status, id) {
         (200 | 201, Some(id)) => visit.go_to(&format!("/certificates/{id}")),
-        _ => new_page(visit, answer.status.max(400), EXAMPLES[0], (&patients(visit).await, ""), body, Some(&answer)),
+        _ => {
+            let patients = patients(visit).await.unwrap_or_default();
+            new_page(visit, answer.status.max(400), EXAMPLES[0], (&patients, ""), body, Some(&answer))
+        }
     }
 }
 
@@ -138,13 +150,16 @@ fn editor(visit: &Visit<'_>, body: &str) -> Markup {
     textarea #body name="body" rows=(EDITOR_ROWS) spellcheck="false" required { "\n" (body) } } }
 }
 
-/// Ids and names of patients that a certificate can be about.
-async fn patients(visit: &Visit<'_>) -> Vec<(String, String)> {
+/// Ids and names of patients that a certificate can be about, or why nobody is offered.
+async fn patients(visit: &Visit<'_>) -> Result<Vec<(String, String)>, ApiAnswer> {
     let answer = visit.get(&format!("/Patient?active=true&_count={PATIENTS_OFFERED}&_sort=_id")).await;
+    if answer.status != 200 {
+        return Err(answer);
+    }
     let bundle: Value = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
     let entries = bundle["entry"].as_array().map_or(&[][..], Vec::as_slice);
     let named = entries.iter().map(|entry| &entry["resource"]).filter(|found| found["resourceType"] == "Patient");
-    named
+    let offered = named
         .map(|patient| {
             let id = patient["id"].as_str().unwrap_or_default().to_owned();
             let name = &patient["name"][0];
@@ -157,7 +172,8 @@ async fn patients(visit: &Visit<'_>) -> Vec<(String, String)> {
             .join(" ");
             (id, label)
         })
-        .collect()
+        .collect();
+    Ok(offered)
 }
 
 /// A body with another status.

@@ -141,9 +141,11 @@ async fn preview(visit: &Visit<'_>) -> Markup {
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
         shown.push(html! {
             h3 { (visit.t(key)) }
-            p { (visit.say("faults.answer", &values)) }
-            ul { @for issue in read["issue"].as_array().into_iter().flatten() { (visit.issue(issue)) } }
-            details { summary { "JSON" } pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } } }
+            @if answer.broken.is_some() { (visit.refusal(&answer)) } @else {
+                p { (visit.say("faults.answer", &values)) }
+                ul { @for issue in read["issue"].as_array().into_iter().flatten() { (visit.issue(issue)) } }
+                details { summary { "JSON" } pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } } }
+            }
             (snippets::copied(visit, &request))
         });
     }

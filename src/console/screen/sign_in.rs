@@ -59,7 +59,7 @@ pub(in crate::console) fn required(visit: &Visit<'_>, refused: Option<&RefusedTo
             h1 { (title) }
             @if let Some(why) = why { p role="status" { strong { (visit.t(why)) } } }
             p.lead { (visit.t("sign-in.text")) }
-            p { a.button href=(visit.sign_in_href(&here)) { (visit.t("sign-in.go")) } }
+            p { a.button.main href=(visit.sign_in_href(&here)) { (visit.t("sign-in.go")) } }
         },
     )
 }

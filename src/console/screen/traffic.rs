@@ -35,6 +35,7 @@ pub(in crate::console) fn show(visit: &Visit<'_>) -> PageAnswer {
             label { input type="checkbox" name="pages" value="yes" checked[visit.field("pages") == "yes"]; " " (visit.t("traffic.pages")) }
             button { (visit.t("traffic.filter")) }
         }
+        p { small { (visit.t("traffic.left-out")) } }
         (table(visit, ROWS_SHOWN, Some(&visit.href(&format!("/traffic/rows?{}", query.join("&"))))))
         script type="module" src=(asset::href(visit, "live.js")) {}
     })
@@ -56,7 +57,9 @@ pub(in crate::console) fn slowest(visit: &Visit<'_>, max: usize) -> Markup {
 fn framed(visit: &Visit<'_>, live: Option<&str>, rows: &Markup) -> Markup {
     html! { div.wide tabindex="0" role="region" aria-label=(visit.t("traffic.title")) {
         table data-live=[live] data-pause=[live.map(|_| visit.t("traffic.pause"))] data-news=[live.map(|_| visit.t("traffic.news"))] {
-            thead { tr { @for key in ["traffic.at", "traffic.request", "traffic.status", "traffic.code", "traffic.took", "traffic.who"] { th scope="col" { (visit.t(key)) } } } }
+            thead { tr { @for key in ["traffic.at", "traffic.request", "traffic.status", "traffic.code", "traffic.took", "traffic.who"] {
+                th.number[matches!(key, "traffic.status" | "traffic.took")] scope="col" { (visit.t(key)) }
+            } } }
             tbody { (rows) }
         }
     } }
