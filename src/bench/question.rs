@@ -53,11 +53,7 @@ impl Questions {
     pub(super) fn distinct(&self, kind: RequestKind) -> usize {
         let sample = &self.sample;
         match kind {
-            RequestKind::Read
-            | RequestKind::Vread
-            | RequestKind::History
-            | RequestKind::Pdf
-            | RequestKind::Restart => {
+            RequestKind::Read | RequestKind::Vread | RequestKind::History | RequestKind::Pdf | RequestKind::Restart => {
                 sample.certificates.len()
             }
             RequestKind::Subject | RequestKind::AfterWrite => sample.subjects.len(),

@@ -73,7 +73,7 @@ pub fn svg(report: &BenchReport) -> String {
             let (x, y) = point.split_once(',').expect("written so above");
             put(format_args!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" fill=\"{colour}\"/>"));
         }
-        let (x, y) = (RIGHT + 24.0, TOP + 14.0 + 26.0 * number as f64);
+        let (x, y) = (RIGHT + 24.0, TOP + 14.0 + 25.0 * number as f64);
         put(format_args!("<line x1=\"{x}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\" {style}/>", x + 36.0));
         put(format_args!("<circle cx=\"{}\" cy=\"{y}\" r=\"3.5\" fill=\"{colour}\"/>", x + 18.0));
         put(format_args!("<text x=\"{}\" y=\"{}\">{}</text>", x + 46.0, y + 5.0, escaped(line.title)));
