@@ -16,6 +16,7 @@ const WIDTHS = [320, 1280];
 
 const check = (claim, expected, came) => console.log(JSON.stringify([claim, expected, came]));
 const heading = (page) => page.textContent("h1");
+const follow = (page, selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
 
 /** What chromium calls a key. It takes these two, which no authority that it knows has signed, and no others. */
 function keyOf(file) {
@@ -37,7 +38,17 @@ async function signIn(page, name, path) {
 async function signOut(page) {
   await page.click(".part button");
   await page.click("#kc-logout");
-  await page.waitForURL(`${home}/`);
+  // The way from Keycloak is one from another site, on which a page of the console stands first that leads on by itself.
+  await page.waitForSelector('main a[href*="/sign-in?"]');
+}
+
+/** Signs in once more, while Keycloak remembers who it is, and comes back to the same page. */
+async function signInAgain(page, link) {
+  const address = page.url();
+  const back = page.waitForResponse(address);
+  await page.click(link);
+  await back;
+  await page.waitForURL(address);
 }
 
 /** Whole pages that a page asks the console for: the path, and whether the cookie came along. Errors in their console are kept too. */
@@ -117,12 +128,12 @@ async function signingIn(browser) {
   await signOut(page);
   check("browser: who signs out is asked to sign in", "Sign in", await heading(page));
   check("browser: nothing is wrong with that page", [], await look(reader, "signed-out"));
-  await other.click("button.main");
+  await follow(other, "button.main");
   check("browser: a form that was open before is not taken", "Sign in", await heading(other));
   await other.goBack();
   await other.goBack();
   check("browser: the way back to a page of before asks to sign in", "Sign in", await heading(other));
-  await page.click("main a.button");
+  await follow(page, "main a.button");
   check("browser: Keycloak asks for the password again", true, await page.isVisible("#kc-form-login"));
   check("browser: no page on the way had an error or broke the policy of contents", [], errors.filter((error) => !error.includes("403")));
   await reader.close();
@@ -148,9 +159,7 @@ async function expiry(browser) {
   await banner.waitFor();
   check("browser: the open page warns and counts down", true, /aegub kell \d\d:\d\d; .* 0:0\d/.test(await banner.textContent()));
   check("browser: nothing is wrong with the warning", [], await look(reader, "warned"));
-  const again = page.waitForResponse(home + path);
-  await banner.locator("a").click();
-  await again;
+  await signInAgain(page, "[data-left] a");
   check("browser: the warning leads to a new sign-in, for which Keycloak remembers who it is", "Tõendid", await heading(page));
   check("browser: it has time again", false, await banner.isVisible());
 
@@ -158,7 +167,7 @@ async function expiry(browser) {
   await banner.filter({ hasText: "0:00" }).waitFor();
   // The countdown began within the second in which the page was made.
   await page.waitForTimeout(1_000);
-  await page.click('nav a[href$="/patients"]');
+  await follow(page, '.menu a[href$="/patients"]');
   check("browser: an expired sign-in opens no page, and the reader is told", ["Logi sisse", "Teie sisselogimine on aegunud."],
     [await heading(page), await page.textContent('main [role="status"]')]);
   check("browser: nothing is wrong with that page", [], await look(reader, "expired"));
@@ -167,8 +176,7 @@ async function expiry(browser) {
   const taken = await thief.newPage();
   await taken.goto(home + path);
   check("browser: a copy of its cookie opens none either", "Logi sisse", await heading(taken));
-  await page.click("main a.button");
-  await page.waitForURL(`${home}/patients`);
+  await signInAgain(page, "main a.button");
   check("browser: the reader signs in again and goes on", "Patsiendid", await heading(page));
   check("browser: no page on the way had an error or broke the policy of contents", [], errors);
 }
