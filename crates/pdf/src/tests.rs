@@ -39,7 +39,7 @@ fn heading(text: &str) -> Block {
 
 fn row(label: &str, values: &[&str]) -> Row {
     let values = values.iter().map(|&value| value.to_owned()).collect();
-    Row { label: label.to_owned(), values, is_strong: label.len() % 2 == 0 }
+    Row { label: label.to_owned(), values, is_strong: label.len().is_multiple_of(2) }
 }
 
 fn list(items: &[&str]) -> Block {

@@ -95,7 +95,7 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
             facts.version,
             facts.role
         ),
-        words: words.of_sheet.clone(),
+        words: words.of_sheet,
         blocks,
         attachment: Some(Attachment {
             name: ATTACHED.to_owned(),
