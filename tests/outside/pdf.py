@@ -25,7 +25,7 @@ import sys
 import time
 
 import pdf_pictures
-from pdf_made import EXAMPLES_FROM, Made, examples, fuzzed, timed
+from pdf_made import DRAFTS, EXAMPLES_FROM, Made, examples, fuzzed, timed
 from secure_programs import ROOT, Address, NotRunning, Program, free_ports
 
 FOLDER = ROOT / "target/outside/pdf"
@@ -48,6 +48,7 @@ KNOWN_NOISE = "Syntax Error: Suspects object is wrong type (boolean)"
 VERIFICATION = {"et": "Kontrollimine", "en": "Verification"}
 HIDDEN = "Jätkata füsioterapeudi õpetatud harjutusi"
 MEMORY_OF_ONE_MB = 8
+STATES_OF = {"preliminary": "draft", "cancelled": "suspended", "entered-in-error": "revoked"}
 # What codes are called, by hand, beside what the certificate itself says: Estonian, English.
 TERMS = {
     "171353001": ("Sobib mootorsõidukit juhtima", "Fit to drive"),
@@ -325,15 +326,29 @@ def date(text):
     return ".".join(reversed(text[:10].split("-")))
 
 
-def read_texts(documents):
-    """As the page looks, and in reading order: a long label and its value lie in each other's lines on the page."""
+def read_texts(checks, documents, others):
+    """As the page looks, and of the examples in reading order: a long label and its value lie in each other's lines on the page."""
     problems = []
+    for documents_of_kind, ways in ((documents, {"layout": ["-layout"], "reading": []}), (others, {"layout": ["-layout"]})):
+        for document in documents_of_kind:
+            for name, how in ways.items():
+                text, wrong = ran("pdftotext", *how, document.file, "-")
+                setattr(document, name, text.decode())
+                problems += [f"{document.name}: {wrong}"] if wrong else []
+    checks.all("pdftotext reads the files", 2 * len(documents) + len(others), problems)
+
+
+def states(checks, documents):
+    """What is not valid says so on its first page, in the band and above it, however long its texts are."""
+    problems, count = [], 0
     for document in documents:
-        for name, how in (("layout", ["-layout"]), ("reading", [])):
-            text, wrong = ran("pdftotext", *how, document.file, "-")
-            setattr(document, name, text.decode())
-            problems += [f"{document.name}: {wrong}"] if wrong else []
-    return problems
+        state = STATES_OF.get(json.loads(document.resource)["status"]) if document.resource else None
+        if state:
+            count += 1
+            word, first = TERMS[state][LANGUAGES.index(document.language)], document.layout.split("\f")[0]
+            if first.count(word) < 2:
+                problems.append(f"{document.name} says {word} {first.count(word)} times on its first page")
+    checks.all("what is not valid says so in the band of its first page", count, problems)
 
 
 def nothing_missing(checks, documents):
@@ -443,7 +458,8 @@ def pictures(checks, documents):
     problems, chosen, is_write = [], 0, os.environ.get("HCERT_WRITE") == "1"
     for document in documents:
         made = document.made
-        if made.example not in ("driver-final", "occupational-final") or document.role != "doctor":
+        wanted = DRAFTS if made.state == "draft" else ("driver-final", "occupational-final")
+        if made.example not in wanted or document.role != "doctor":
             continue
         chosen += 1
         name = f"{made.example.split('-')[0]}-{made.state}-{document.language}.png"
@@ -514,7 +530,8 @@ def run(checks, program, classpath):
             random.Random(1).shuffle(files)
             batches = [files[at : at + FILES_PER_JAVA] for at in range(0, len(files), FILES_PER_JAVA)]
             judged = [pool.submit(vera, classpath, batch) for batch in batches]
-            checks.all("pdftotext reads the files", 2 * len(everything), read_texts(everything))
+            read_texts(checks, documents, others)
+            states(checks, everything)
             nothing_missing(checks, documents)
             attachments(checks, everything)
             structure(checks, everything)
