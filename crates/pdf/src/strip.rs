@@ -193,8 +193,15 @@ impl Preparation<'_> {
         let lines = lines.iter().map(|line| (line.as_str(), TEXT));
         let texts: Vec<_> = std::iter::once((text, STATE)).chain(lines).collect();
         let cell = self.cell(FRAME_PADDING, TEXT_WIDTH - 2.0 * FRAME_PADDING, &texts);
-        let ornament = Ornament::Frame;
-        let strip = Strip { cells: vec![cell], gap: 12.0, padding: FRAME_PADDING - 2.0, ornament, ..Strip::default() };
+        let strip = Strip {
+            cells: vec![cell],
+            gap: 12.0,
+            padding: FRAME_PADDING - 2.0,
+            ornament: Ornament::Frame,
+            // Below a long title it begins on the first page, where people look for it.
+            may_break: true,
+            ..Strip::default()
+        };
         Section { kind: SectionKind::Text, strips: vec![strip] }
     }
 

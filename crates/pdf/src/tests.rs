@@ -156,6 +156,16 @@ fn every_block_is_on_the_page_in_its_order() {
     assert_eq!(outline, ["Mootorsõidukijuhi tervisetõend", "Isik", "Soovitused"]);
 }
 
+/// A revoked certificate with a long title and a long reason had its band on the second page alone, and the first looked valid.
+#[test]
+fn a_band_begins_on_the_page_of_what_is_above_it() {
+    let reason = "Põhjus, mis on pikk. ".repeat(150);
+    let layout = laid(&sheet(vec![paragraph(&"Väga pikk pealkiri. ".repeat(50)), band("TÜHISTATUD", &[&reason])]));
+    assert_eq!((layout.pages.len(), page_of(&layout, "TÜHISTATUD")), (2, 0));
+    let frames = |page: &Vec<PagePiece>| page.iter().filter(|piece| matches!(piece, PagePiece::Frame { .. })).count();
+    assert_eq!(layout.pages.iter().map(frames).collect::<Vec<_>>(), [1, 1]);
+}
+
 #[test]
 fn every_page_has_its_number_and_the_running_text() {
     let layout = laid(&sheet(vec![paragraph(&"Sõna ja teine. ".repeat(700))]));

@@ -35,16 +35,16 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
     let mut blocks: Vec<Block> = printed.title.clone().map(Block::Paragraph).into_iter().collect();
     if let Some(state) = printed.state.filter(|state| *state != State::Completed) {
         let (name, meaning) = words.of_state(state);
-        let since = format!("{} {}.", words.since, day(facts.stamp));
-        let lines = [meaning.to_owned(), since].into_iter().chain(printed.reasons.clone()).collect();
+        // A draft is not valid until it is final, and "since" would say the contrary.
+        let since = (state != State::Draft).then(|| format!("{} {}.", words.since, day(facts.stamp)));
+        let lines = std::iter::once(meaning.to_owned()).chain(since).chain(printed.reasons.clone()).collect();
         blocks.push(Block::Band { text: name.to_uppercase(), lines });
     }
     blocks.push(Block::Heading(words.person.to_owned()));
     blocks.push(Block::Rows(person(&printed, facts, words)));
     blocks.push(Block::Heading(words.facts.to_owned()));
     let mut rows: Vec<Row> = printed.facts.into_iter().map(row).collect();
-    // The decision.
-    rows.iter_mut().take(1).for_each(|row| row.is_strong = true);
+    rows.iter_mut().take(1).for_each(|row| row.is_strong = printed.is_decided);
     if let Some(state) = printed.state {
         let (name, meaning) = words.of_state(state);
         rows.push(one(words.state, format!("{name}. {meaning}")));

@@ -52,6 +52,8 @@ pub struct PrintedCertificate {
     pub patient: Vec<String>,
     /// Decision, validity, kind, and when it was written.
     pub facts: Vec<PrintedRow>,
+    /// Whether the first of these is the decision.
+    pub is_decided: bool,
     /// What it says, in the order of paper.
     pub sections: Vec<PrintedSection>,
     /// Who issued it, and where.
@@ -111,6 +113,8 @@ impl Printer<'_, '_> {
         let of_decision = |(_, section): (usize, PrintedSection)| {
             row(&section.heading, section.items.into_iter().chain(section.paragraphs))
         };
+        let says = |section: &PrintedSection| !(section.items.is_empty() && section.paragraphs.is_empty());
+        let is_decided = matches!(decided.first(), Some((0, decision)) if says(decision));
         let mut facts: Vec<PrintedRow> = decided.into_iter().filter_map(of_decision).collect();
         let told = |text: &String| title.as_ref().is_some_and(|title| title.eq_ignore_ascii_case(text));
         let is_valid = certificate.state() == Some(State::Completed);
@@ -128,6 +132,7 @@ impl Printer<'_, '_> {
             reasons: reasons.into_iter().rev().flat_map(reason).collect(),
             patient: certificate.items("subject").iter().filter_map(|subject| self.reference(subject)).collect(),
             facts,
+            is_decided,
             sections: sections.into_iter().map(|(_, section)| section).collect(),
             issuer: self.issuer(),
             title: title.or_else(|| kinds.into_iter().next()),
