@@ -193,7 +193,9 @@ async fn every_page_is_whole_and_runs_nothing_that_is_written_into_it() {
         "/certificates/1?tab=json",
         "/certificates/1?tab=audit",
         "/certificates/1?tab=consent",
+        "/certificates/1?tab=print",
         "/certificates/1?tab=patient",
+        "/verify",
         "/certificates/1/moves",
         "/certificates/1/edit",
         "/certificates?status=preliminary&_sort=-date",
@@ -649,4 +651,36 @@ async fn the_audit_trail_is_told_in_words_to_whoever_may_read_it() {
     assert!(browser.post("/audit/check", &[("head", "9:ff")]).await.html.contains("is not as it was written"));
     browser.post("/part", &[("role", "doctor"), ("person", "37605030299")]).await;
     assert_eq!((browser.get("/audit").await.status, browser.post("/audit/check", &[]).await.status), (403, 403));
+}
+
+#[tokio::test]
+async fn a_print_is_opened_and_compared_with_the_journal() {
+    let mut browser = Browser::open().await;
+    browser.server.create(text("driver-final")).await;
+    let print = browser.get("/certificates/1?tab=print").await.html;
+    assert!(print.contains("certificate-1-v1.pdf") && print.contains("<option value=\"doctor\">"), "{print}");
+    let path = "/console/certificates/1/pdf/certificate-1-v1.pdf?version=1&role=doctor";
+    let asked = browser.server.ask("GET", path).header("cookie", &browser.cookie);
+    let (status, headers, file) = asked.raw().await;
+    assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, "application/pdf"));
+    let printed = browser.server.get("Composition/1/_history/1/$pdf?role=doctor").header("accept-language", "et");
+    let (_, headers, body) = printed.raw().await;
+    assert_eq!(file, body);
+    let code = format!("http://a/fhir/Composition/1/_history/1#{}", headers["x-hcert-entry"].to_str().unwrap());
+    let same = browser.post("/verify", &[("code", &code)]).await;
+    assert!(same.status == 200 && same.html.contains("The journal has this entry"), "{}", same.html);
+    assert!(same.html.contains(">Completed<") && !same.html.contains("a newer version"), "{}", same.html);
+    let other = browser.post("/verify", &[("code", &code[..code.len() - 1])]).await;
+    assert!(other.status == 200 && other.html.contains("The journal has another entry"), "{}", other.html);
+    browser.server.suspend("Composition/1").await.expect(200);
+    let newer = browser.post("/verify", &[("code", &code)]).await.html;
+    assert!(newer.contains("There is a newer version: 2.") && newer.contains(">Suspended<"), "{newer}");
+    let gone = code.replace("Composition/1/", "Composition/9/");
+    for (code, status) in [("nonsense", 400), (gone.as_str(), 404)] {
+        assert_eq!(browser.post("/verify", &[("code", code)]).await.status, status, "{code}");
+    }
+    // Whoever may not see the certificate is told nothing of its journal.
+    browser.post("/part", &[("role", "patient"), ("person", "37605030299"), ("back", "/")]).await;
+    let hidden = browser.post("/verify", &[("code", &code)]).await;
+    assert!(hidden.status == 403 && hidden.html.contains("HCERT-179"), "{}", hidden.html);
 }

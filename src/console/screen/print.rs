@@ -135,7 +135,7 @@ pub(in crate::console) async fn verify(visit: &Visit<'_>) -> PageAnswer {
         200,
         text,
         &html! {
-            section.verdict.is-same[is_same].is-other[!is_same] role="status" {
+            section.verdict.is-same[is_same] role="status" {
                 h2 { (visit.t(if is_same { "verify.same" } else { "verify.other" })) }
                 p { (visit.say(if is_same { "verify.same-text" } else { "verify.other-text" }, &values)) }
                 @if is_same {
