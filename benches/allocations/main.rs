@@ -61,7 +61,7 @@ const BOUNDS: &[Bound] = &[
     bound("search by subject, 5 hits",      Own,          44,    32_550),
     bound("search by employer and period",  Own,          40,     9_800),
     bound("dense search, page 1",           Own,          64,    78_300),
-    bound("metadata",                       Own,           4,    15_450),
+    bound("metadata",                       Own,           4,    15_700),
     bound("create",                         Own,         240,    67_700),
     bound("create",                         All,         475,   185_000),
     bound("update",                         Own,         450,   118_900),

@@ -24,7 +24,7 @@ if (table) {
     const read = new DOMParser().parseFromString(`<table><tbody>${await answer.text()}</tbody></table>`, "text/html");
     const rows = [...read.querySelectorAll("tr")];
     body.prepend(...rows);
-    while (body.rows.length > 200) body.lastElementChild.remove();
+    while (body.rows.length > table.dataset.rows) body.lastElementChild.remove();
     news += rows.length;
   };
   setInterval(() => look().catch(() => {}), 1000);

@@ -85,7 +85,7 @@ fn armed(visit: &Visit<'_>, switch: &FaultSwitch) -> Markup {
     html! {
         h2 { (visit.t("faults.armed")) }
         div.wide tabindex="0" role="region" aria-label=(visit.t("faults.armed")) { table {
-            thead { tr { @for key in ["faults.fault", "faults.for", "faults.struck", "faults.left", "faults.off"] { th scope="col" { (visit.t(key)) } } } }
+            thead { tr { @for key in ["faults.fault", "faults.for", "faults.struck", "faults.left", "faults.off"] { th.number[key == "faults.struck"] scope="col" { (visit.t(key)) } } } }
             tbody { @for one in &list { tr {
                 th scope="row" { code { (one.rule.fault) } }
                 td { (pattern(&one.rule)) }

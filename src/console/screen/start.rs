@@ -42,7 +42,7 @@ pub(in crate::console) async fn show(visit: &Visit<'_>) -> PageAnswer {
             h2 { (visit.t("start.doors")) }
             ul.doors { @for (path, key) in DOORS.iter().filter(|(path, _)| *path != "/faults" || visit.sources.faults.is_some()) { li { (door(visit, path, key)) } } }
             h2 { (visit.t("start.latest")) }
-        (super::traffic::table(visit, LATEST_SHOWN, None))
+            (super::traffic::live(visit, LATEST_SHOWN, ""))
         p { (visit.t("start.runs")) " hcert " (env!("CARGO_PKG_VERSION")) ". " (visit.t("start.api")) " " code { (visit.request.base_url) } }
         },
     )

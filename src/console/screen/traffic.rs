@@ -36,14 +36,17 @@ pub(in crate::console) fn show(visit: &Visit<'_>) -> PageAnswer {
             button { (visit.t("traffic.filter")) }
         }
         p { small { (visit.t("traffic.left-out")) } }
-        (table(visit, ROWS_SHOWN, Some(&visit.href(&format!("/traffic/rows?{}", query.join("&"))))))
-        script type="module" src=(asset::href(visit, "live.js")) {}
+        (live(visit, ROWS_SHOWN, &query.join("&")))
     })
 }
 
-/// The newest exchanges. `live`: where the newer ones come from.
-pub(in crate::console) fn table(visit: &Visit<'_>, max: usize, live: Option<&str>) -> Markup {
-    framed(visit, live, &rows(visit, 0, max))
+/// The newest exchanges that a query means, with newer ones as they come.
+pub(in crate::console) fn live(visit: &Visit<'_>, max: usize, query: &str) -> Markup {
+    let newer = visit.href(&format!("/traffic/rows?{query}"));
+    html! {
+        (framed(visit, Some((&newer, max)), &rows(visit, 0, max)))
+        script type="module" src=(asset::href(visit, "live.js")) {}
+    }
 }
 
 /// Those that took longest of the ones that are kept, without those that pages asked for.
@@ -54,14 +57,16 @@ pub(in crate::console) fn slowest(visit: &Visit<'_>, max: usize) -> Markup {
     framed(visit, None, &html! { @for exchange in found.iter().take(max) { (row(visit, exchange)) } })
 }
 
-fn framed(visit: &Visit<'_>, live: Option<&str>, rows: &Markup) -> Markup {
+/// `live`: where newer rows come from, and how many rows stay.
+fn framed(visit: &Visit<'_>, live: Option<(&str, usize)>, rows: &Markup) -> Markup {
     html! { div.wide tabindex="0" role="region" aria-label=(visit.t("traffic.title")) {
-        table data-live=[live] data-pause=[live.map(|_| visit.t("traffic.pause"))] data-news=[live.map(|_| visit.t("traffic.news"))] {
+        table data-live=[live.map(|(newer, _)| newer)] data-rows=[live.map(|(_, max)| max)] data-pause=[live.map(|_| visit.t("traffic.pause"))] data-news=[live.map(|_| visit.t("traffic.news"))] {
             thead { tr { @for key in ["traffic.at", "traffic.request", "traffic.status", "traffic.code", "traffic.took", "traffic.who"] {
                 th.number[matches!(key, "traffic.status" | "traffic.took")] scope="col" { (visit.t(key)) }
             } } }
             tbody { (rows) }
         }
+        p.none { (visit.t("traffic.none")) }
     } }
 }
 
