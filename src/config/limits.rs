@@ -126,7 +126,7 @@ pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// refused for want of memory for ever. An event that names three thousand has half a megabyte.
 pub const AUDIT_PAGE_BYTES_MAX: usize = ANSWERS_BYTES_MAX / 16;
 
-/// Rules for faults in the settings. Each call of the registry is compared with all of them.
+/// Rules for faults, those of the settings and those that are armed while `hcert dev` runs. Each call of the registry is compared with all of them.
 pub const FAULT_RULES_MAX: usize = 256;
 
 /// Characters of a namespace. A system is a namespace with the name of a list behind it, and has 256 at most (`CODING_CHARACTERS_MAX`).

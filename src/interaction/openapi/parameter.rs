@@ -105,6 +105,13 @@ pub(super) fn shared(settings: &ApiSettings) -> Value {
             "In `hcert dev` alone: the patient registry fails with these codes",
             json!({"type": "string", "examples": ["MPI-029", "timeout"]}),
         ),
+        (
+            "explain",
+            "header",
+            "x-hcert-explain",
+            "In `hcert dev` alone: x-hcert-plan says how the search was run",
+            json!({"enum": ["true"]}),
+        ),
     ];
     let parameters = all.map(|(key, place, name, about, schema)| {
         let mut parameter = json!({"name": name, "in": place, "description": about, "schema": schema});
@@ -162,6 +169,9 @@ pub(super) fn of(operation: &ApiOperation, settings: &ApiSettings) -> Value {
         );
     if asks_registry && !settings.tokens.is_needed {
         take(&["fault"]);
+    }
+    if kind == InteractionKind::Search && !settings.tokens.is_needed {
+        take(&["explain"]);
     }
     if kind != InteractionKind::ApiDescription {
         take(&["language", "pretty"]);
