@@ -130,7 +130,7 @@ impl Printer<'_, '_> {
             number: certificate.number().and_then(|number| self.text(number)),
             state: certificate.state(),
             reasons: reasons.into_iter().rev().flat_map(reason).collect(),
-            patient: certificate.items("subject").iter().flat_map(|subject| self.reference(subject)).collect(),
+            patient: certificate.items("subject").iter().filter_map(|subject| self.reference(subject)).collect(),
             facts,
             is_decided,
             sections: sections.into_iter().map(|(_, section)| section).collect(),
