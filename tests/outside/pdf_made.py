@@ -88,7 +88,7 @@ class Fuzz:
         self.dice = random.Random(seed)
         marks = [chr(code) for code in range(0x300, 0x1E000) if unicodedata.category(chr(code)) in ("Mn", "Me", "Mc")]
         pictures = [chr(code) for code in [*range(0x1F300, 0x1FB00), 0x200D, 0xFE0F, 0xFE0E, 0x20E3, *range(0x1F1E6, 0x1F200)]]
-        spaces = [chr(code) for code in [0x9, 0xA, 0xD, 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x2010), 0x2028, 0x2029, 0x202F, 0x3000, 0xFEFF]]
+        spaces = list("\t\n\r \x85\xa0\u1680\u2028\u2029\u202f\u3000\ufeff") + [chr(code) for code in range(0x2000, 0x2010)]
         directions = [chr(code) for code in [0x61C, *range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]]
         right_to_left = [chr(code) for code in [*range(0x5D0, 0x5EB), *range(0x620, 0x64B), *range(0x1E900, 0x1E944)]]
         letters = list("aeiouõäöüšžklmnprstvÕÄÖÜŠŽ")
