@@ -307,7 +307,7 @@ def values(document):
             found.append(value)
         elif name == "div":
             found.append(html.unescape(re.sub(r"<[^>]*>", "", value)))
-        elif name == "reference" and not value.startswith("#"):
+        elif name == "reference" and not value.startswith(("#", "Patient/")):
             # People and institutions are told by their codes.
             found.append(value.split("/")[1] if value.startswith(("Practitioner/", "Organization/")) else value)
         elif name == "value" and path[-2] == "valueQuantity":

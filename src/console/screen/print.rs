@@ -25,7 +25,8 @@ impl PrintedCode {
         let id = before.rsplit_once("Composition/")?.1;
         let is_number =
             |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|byte| byte.is_ascii_digit());
-        let (id, version, entry) = (id.to_owned(), version.to_owned(), entry.trim().to_ascii_lowercase());
+        let (id, version, entry) =
+            (id.to_owned(), version.to_owned(), entry.split_whitespace().collect::<String>().to_ascii_lowercase());
         (is_number(&id) && is_number(&version) && !entry.is_empty()).then_some(PrintedCode { id, version, entry })
     }
 }
@@ -157,7 +158,7 @@ mod tests {
         for text in [
             "http://localhost/fhir/Composition/7/_history/3#changes/12:0AF1",
             " https://a.example/r1/x/Composition/7/_history/3 changes/12:0af1\n",
-            "Composition/7/_history/3\nchanges/12:0af1",
+            "Composition/7/_history/3\nchanges/12:\n0af1",
         ] {
             let code = PrintedCode::parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((&*code.id, &*code.version, &*code.entry), ("7", "3", "changes/12:0af1"), "{text}");

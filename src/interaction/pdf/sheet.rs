@@ -70,10 +70,11 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
         content: format!("{}#{}", facts.address, facts.entry),
         alternative: words.code.to_owned(),
         lines: vec![
-            format!("{}: {}", words.role, facts.role),
+            format!("{}: {}", words.role, words.role(facts.role)),
             words.scan.to_owned(),
             format!("{}: {}", words.address, facts.address),
-            format!("{}: {}", words.entry, facts.entry),
+            // The hash fills a line.
+            format!("{}: {}", words.entry, facts.entry.replacen(':', ":\n", 1)),
         ],
     });
     // The band stands on one page alone.
@@ -121,9 +122,9 @@ fn person(printed: &PrintedCertificate, facts: &PrintFacts, words: &PdfWords) ->
         let born = patient.text("birthDate").filter(|_| code.is_none());
         rows.extend(born.map(|born| one(words.born, born.rsplit('-').collect::<Vec<_>>().join("."))));
     }
-    let values = printed.patient.clone();
-    if !values.is_empty() {
-        rows.push(Row { label: words.patient.to_owned(), values, is_strong: false });
+    // What the certificate says itself is a reference, which is for programs.
+    if rows.is_empty() && !printed.patient.is_empty() {
+        rows.push(Row { label: words.patient.to_owned(), values: printed.patient.clone(), is_strong: false });
     }
     rows
 }

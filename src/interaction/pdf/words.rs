@@ -26,7 +26,29 @@ pub(super) struct PdfWords {
     pub since: &'static str,
     pub of_sheet: pdf::Words,
     states: [(&'static str, &'static str); 4],
+    /// In the order of [`ROLES`].
+    roles: [&'static str; ROLES.len()],
 }
+
+/// The roles of the table that ships.
+const ROLES: [&str; 16] = [
+    "doctor",
+    "midwife",
+    "nurse",
+    "clinical-psychologist",
+    "speech-therapist",
+    "physiotherapist",
+    "student",
+    "specialist",
+    "receptionist",
+    "patient",
+    "legal-representative",
+    "consent-representative",
+    "patient-limited",
+    "consent-representative-limited",
+    "gov-official",
+    "org-legal-representative",
+];
 
 impl PdfWords {
     pub(super) fn of(language: Language) -> &'static PdfWords {
@@ -34,6 +56,12 @@ impl PdfWords {
             Language::Estonian => &ESTONIAN,
             Language::English => &ENGLISH,
         }
+    }
+
+    /// A role in words with its code: `arst (doctor)`. One of a table of somebody's own is its code.
+    pub(super) fn role(&self, code: &str) -> String {
+        let at = ROLES.iter().position(|known| *known == code);
+        at.map_or_else(|| code.to_owned(), |at| format!("{} ({code})", self.roles[at]))
     }
 
     /// A state in a word, and what it means. A tombstone has no document.
@@ -79,6 +107,24 @@ const ESTONIAN: PdfWords = PdfWords {
         ("Peatatud", "Tervisetõend praegu ei kehti."),
         ("Tühistatud", "Tervisetõend ei kehti."),
     ],
+    roles: [
+        "arst",
+        "ämmaemand",
+        "õde",
+        "kliiniline psühholoog",
+        "logopeed",
+        "füsioterapeut",
+        "üliõpilane",
+        "spetsialist",
+        "registraator",
+        "patsient",
+        "seaduslik esindaja",
+        "volitatud esindaja",
+        "patsient, piiratud vaade",
+        "volitatud esindaja, piiratud vaade",
+        "ametnik",
+        "tööandja esindaja",
+    ],
 };
 
 const ENGLISH: PdfWords = PdfWords {
@@ -113,4 +159,38 @@ const ENGLISH: PdfWords = PdfWords {
         ("Suspended", "The certificate is not valid at present."),
         ("Revoked", "The certificate is not valid."),
     ],
+    roles: [
+        "doctor",
+        "midwife",
+        "nurse",
+        "clinical psychologist",
+        "speech therapist",
+        "physiotherapist",
+        "student",
+        "specialist",
+        "receptionist",
+        "patient",
+        "legal representative",
+        "representative by consent",
+        "patient, limited",
+        "representative by consent, limited",
+        "official",
+        "representative of the employer",
+    ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::rights::{BUILT_IN, permissions};
+
+    #[test]
+    fn every_role_of_the_table_that_ships_has_words() {
+        let known = permissions::read(BUILT_IN).unwrap();
+        let mut roles = ROLES;
+        roles.sort_unstable();
+        assert_eq!(roles.as_slice(), known.keys().collect::<Vec<_>>());
+        assert_eq!(PdfWords::of(Language::Estonian).role("doctor"), "arst (doctor)");
+        assert_eq!(PdfWords::of(Language::English).role("auditor"), "auditor");
+    }
+}

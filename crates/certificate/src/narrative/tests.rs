@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::State;
+use fhir::outcome::Language;
 use fhir::{json, narrative};
 
 /// Bodies of every kind.
@@ -632,4 +634,54 @@ proptest! {
         assert_right(&composition);
         prop_assert_eq!(told(&composition), told(&composition.clone()));
     }
+}
+
+/// A certificate for paper, in a language.
+fn printed(text: &str, language: Language) -> PrintedCertificate {
+    PrintedCertificate::read(&object(text), &Names::default(), &Few, language)
+}
+
+#[test]
+fn paper_has_the_decision_first_and_the_declaration_last() {
+    let told = printed(EXAMPLES[5], Language::Estonian);
+    assert_eq!((told.number.as_deref(), told.state), (Some("TT-2025-000204"), Some(State::Completed)));
+    let labels: Vec<&str> = told.facts.iter().map(|row| row.label.as_str()).collect();
+    assert_eq!(labels, ["decision", "shortened-reason", "Kehtib", "Koostatud"]);
+    assert!(told.is_decided && told.facts[2].values == ["31.03.2025 – 30.03.2026"], "{:?}", told.facts);
+    let headings: Vec<&str> = told.sections.iter().map(|section| section.heading.as_str()).collect();
+    assert_eq!(
+        (headings.first(), headings.last()),
+        (Some(&"Meditsiinilised piirangud"), Some(&"Tervisedeklaratsioon"))
+    );
+    let employer = told.sections.iter().find(|section| section.heading == "Tööandja").unwrap();
+    let rows: Vec<_> = employer.rows.iter().map(|row| (row.label.as_str(), row.values[0].as_str())).collect();
+    assert_eq!(rows[..3], [("Nimi", "OÜ Põhjatuule Ladu"), ("Registrikood", "16978044"), ("Töökoormus", "0,75")]);
+    assert!(employer.paragraphs.is_empty(), "the code is told once: {employer:?}");
+    let issuer: Vec<&str> = told.issuer.iter().map(|row| row.values[0].as_str()).collect();
+    assert_eq!(issuer, ["isikukood 49403136515", "asutuse registrikood 90006399"]);
+    let english = printed(EXAMPLES[5], Language::English);
+    assert_eq!(english.issuer[0].values, ["personal code 49403136515"]);
+    let employer = english.sections.iter().find(|section| section.heading == "Tööandja").unwrap();
+    assert_eq!(employer.rows[2].values, ["0.75"]);
+}
+
+#[test]
+fn paper_says_why_a_certificate_is_not_valid() {
+    let reasons = |status: &str, codes: &[&str]| {
+        let section = |code: &&str| {
+            let div = format!(r#"<div xmlns=\"http://www.w3.org/1999/xhtml\">a &amp; b, {code}</div>"#);
+            format!(r#"{{"code":{{"coding":[{{"system":"{SECTIONS}","code":"{code}"}}]}},"text":{{"div":"{div}"}}}}"#)
+        };
+        let sections: Vec<String> = codes.iter().map(section).collect();
+        let text = format!(r#"{{"status":"{status}","section":[{}]}}"#, sections.join(","));
+        let told = printed(&text, Language::Estonian);
+        (told.reasons, told.sections.len())
+    };
+    let both = ["suspend-reason", "cancel-reason"];
+    let cancelled = "Tühistamise põhjus: a & b, cancel-reason".to_owned();
+    let suspended = "Peatamise põhjus: a & b, suspend-reason".to_owned();
+    assert_eq!(reasons("entered-in-error", &both), (vec![cancelled, suspended.clone()], 0));
+    assert_eq!(reasons("cancelled", &both[..1]), (vec![suspended], 0));
+    // What was suspended once and is a draft of something else now says so as a section.
+    assert_eq!(reasons("final", &both[..1]), (Vec::new(), 1));
 }
