@@ -185,7 +185,7 @@ impl Preparation<'_> {
 
     fn heading(&mut self, text: &str) -> Section {
         let cell = self.cell(0.0, TEXT_WIDTH, &[(&one_line(text), HEADING)]);
-        let strip = Strip { cells: vec![cell], gap: 20.0, ..Strip::default() };
+        let strip = Strip { cells: vec![cell], gap: 16.0, ..Strip::default() };
         Section { kind: SectionKind::Heading(metadata(text)), strips: vec![strip] }
     }
 
@@ -237,7 +237,7 @@ impl Preparation<'_> {
         let texts: Vec<_> = lines.iter().map(|line| (line.as_str(), CAPTION)).collect();
         let cell = self.cell(x, TEXT_WIDTH - x, &texts);
         let alternative = [alternative, content].map(metadata).into_iter().find(|text| !text.is_empty());
-        let strip = Strip { cells: vec![cell], code, gap: 20.0, ..Strip::default() };
+        let strip = Strip { cells: vec![cell], code, gap: 8.0, ..Strip::default() };
         Ok(Section { kind: SectionKind::Code(alternative.unwrap_or_else(|| "QR".to_owned())), strips: vec![strip] })
     }
 

@@ -60,8 +60,8 @@ impl PdfWords {
 
     /// A role in words with its code: `arst (doctor)`. One of a table of somebody's own is its code.
     pub(super) fn role(&self, code: &str) -> String {
-        let at = ROLES.iter().position(|known| *known == code);
-        at.map_or_else(|| code.to_owned(), |at| format!("{} ({code})", self.roles[at]))
+        let words = ROLES.iter().position(|known| *known == code).map(|at| self.roles[at]);
+        words.filter(|words| *words != code).map_or_else(|| code.to_owned(), |words| format!("{words} ({code})"))
     }
 
     /// A state in a word, and what it means. A tombstone has no document.
@@ -191,6 +191,7 @@ mod tests {
         roles.sort_unstable();
         assert_eq!(roles.as_slice(), known.keys().collect::<Vec<_>>());
         assert_eq!(PdfWords::of(Language::Estonian).role("doctor"), "arst (doctor)");
-        assert_eq!(PdfWords::of(Language::English).role("auditor"), "auditor");
+        let english = PdfWords::of(Language::English);
+        assert_eq!(["auditor", "nurse"].map(|role| english.role(role)), ["auditor", "nurse"]);
     }
 }
