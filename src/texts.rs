@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(DOCUMENTS.nearest("how-to/upgrad").first(), Some(&"how-to/upgrade"));
         assert_eq!(
             DOCUMENTS.nearest("certificate"),
-            ["reference/driver-certificate", "reference/occupational-certificate"]
+            ["how-to/print-certificates", "reference/driver-certificate", "reference/occupational-certificate"]
         );
         for name in ["", "x", "qqqq"] {
             assert!(DOCUMENTS.nearest(name).is_empty(), "{name}: {:?}", DOCUMENTS.nearest(name));
