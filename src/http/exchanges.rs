@@ -59,7 +59,11 @@ pub struct KeptBody {
 }
 
 impl KeptBody {
+    /// A document in PDF is no text, and not kept.
     pub fn of(bytes: &[u8]) -> KeptBody {
+        if bytes.starts_with(b"%PDF-") {
+            return KeptBody { text: String::new(), is_cut: true };
+        }
         let kept = &bytes[..bytes.len().min(EXCHANGE_BODY_BYTES_MAX)];
         KeptBody { text: String::from_utf8_lossy(kept).into_owned(), is_cut: kept.len() < bytes.len() }
     }

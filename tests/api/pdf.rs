@@ -30,10 +30,11 @@ fn streams(file: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// The certificate that lies in a file.
-fn attached(file: &[u8]) -> Vec<u8> {
+/// The certificate that lies in a file, with the names of the tests.
+fn attached(server: &Server, file: &[u8]) -> Vec<u8> {
     let is_resource = |stream: &Vec<u8>| stream.starts_with(b"{\"resourceType\":\"Composition\"");
-    streams(file).into_iter().find(is_resource).expect("a certificate is attached")
+    let found = streams(file).into_iter().find(is_resource).expect("a certificate is attached");
+    server.names.received(&found, "the attached certificate")
 }
 
 fn header<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
@@ -65,7 +66,7 @@ async fn a_certificate_comes_as_a_file_or_in_a_binary() {
     assert_eq!(header(&headers, "content-disposition"), "inline; filename=\"TT-2025-000202.pdf\"");
     assert!(header(&headers, "x-hcert-entry").starts_with("changes/1:"));
     assert!(headers.contains_key("last-modified"));
-    assert_eq!(attached(&body), server.raw("GET", &done).await.2);
+    assert_eq!(attached(&server, &body), server.raw("GET", &done).await.2);
     // The same by POST, by version, and again; whatever Accept leaves open.
     for asked in [
         server.get(&path).header("Accept", "*/*"),
@@ -197,7 +198,7 @@ async fn a_document_shows_what_a_read_in_its_role_shows() {
                 assert_eq!(printed.0, read.0, "{path} {closed:?}");
                 if read.0 == 200 {
                     shown += 1;
-                    assert_eq!(attached(&printed.2), read.2, "{path} {closed:?}");
+                    assert_eq!(attached(&server, &printed.2), read.2, "{path} {closed:?}");
                 } else {
                     refused += 1;
                     let code = |body: &[u8]| serde_json::from_slice::<Value>(body).unwrap()["issue"][0]["code"].clone();

@@ -69,6 +69,8 @@ def snippets(program):
             print(f"{label}: {tool} is not installed, so its snippets are not run")
             continue
         with Server(program) as server:
+            # Where a snippet puts what it saves.
+            os.symlink(os.path.abspath("examples"), os.path.join(server.folder.name, "examples"))
             count = 0
             for operation in operations(server.document()):
                 identity = operation["operationId"]
@@ -76,11 +78,12 @@ def snippets(program):
                     continue
                 source = next(sample["source"] for sample in operation["x-codeSamples"] if sample["label"] == label)
                 if label == "curl":
-                    source = source.rstrip() + " \\\n  -o /dev/null -w '%{http_code}'\n"
+                    away = "" if " -o " in source else " -o /dev/null"
+                    source = source.rstrip() + f" \\\n {away} -w '%{{http_code}}'\n"
                 path = os.path.join(server.folder.name, name)
                 with open(path, "w") as file:
                     file.write(source)
-                done = subprocess.run([*command, path], capture_output=True, text=True)
+                done = subprocess.run([*command, path], capture_output=True, text=True, cwd=server.folder.name)
                 told = done.stdout + done.stderr
                 wanted = REFUSED.get(identity)
                 right = str(wanted) in told if wanted else told[:1] == "2" and done.returncode == 0

@@ -144,7 +144,8 @@ fn shown(visit: &Visit<'_>, request: &ApiRequest, answer: &ApiAnswer) -> Markup 
         p { code { (request.method) " " (request.target) } " " strong { (answer.status) } }
         @if answer.status >= 400 { (visit.refusal(answer)) }
         details { summary { (visit.t("api.headers")) } pre tabindex="0" { code { @for (name, value) in &answer.headers { (name) ": " (value) "\n" } } } }
-        @if !answer.body.is_empty() { pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } } }
+        @if answer.body.starts_with(b"%PDF-") { p { code { "application/pdf" } " " (answer.body.len()) " B" } }
+        @else if !answer.body.is_empty() { pre.json tabindex="0" { code { (String::from_utf8_lossy(&text)) } } }
         (snippets::copied(visit, request))
     }
 }

@@ -93,6 +93,12 @@ impl SampleRequest {
         }
     }
 
+    /// The file that its answer is put into, where that is a document.
+    pub fn saved_as(&self) -> Option<&'static str> {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.ends_with("/$pdf").then_some("certificate.pdf")
+    }
+
     /// The whole address.
     pub fn url(&self) -> String {
         [self.base_url.as_str(), &self.path].concat()

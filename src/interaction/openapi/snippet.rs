@@ -54,6 +54,9 @@ fn curl(request: &SampleRequest) -> String {
         }
         None => {}
     }
+    if let Some(file) = request.saved_as() {
+        let _ = write!(text, " \\\n  -o {file}");
+    }
     text.push('\n');
     text
 }
@@ -77,6 +80,9 @@ fn headers(request: &SampleRequest, token: &str) -> Vec<(String, String)> {
 
 fn javascript(request: &SampleRequest) -> String {
     let mut text = String::new();
+    if request.saved_as().is_some() {
+        text.push_str("import { writeFile } from \"node:fs/promises\";\n\n");
+    }
     let body = request.body.as_ref().map(|body| match &body.file {
         Some(file) => {
             text.push_str("import { readFile } from \"node:fs/promises\";\n\n");
@@ -98,7 +104,14 @@ fn javascript(request: &SampleRequest) -> String {
     if !options.is_empty() {
         let _ = write!(text, ", {{\n{}}}", options.concat());
     }
-    text.push_str(");\nconsole.log(response.status, await response.text());\n");
+    text.push_str(");\n");
+    match request.saved_as() {
+        Some(file) => {
+            let _ = writeln!(text, "await writeFile({}, Buffer.from(await response.arrayBuffer()));", literal(file));
+            text.push_str("console.log(response.status);\n");
+        }
+        None => text.push_str("console.log(response.status, await response.text());\n"),
+    }
     text
 }
 
@@ -107,7 +120,7 @@ fn python(request: &SampleRequest) -> String {
     if request.needs_token {
         text.push_str("import os\n");
     }
-    if request.body.as_ref().is_some_and(|body| body.file.is_some()) {
+    if request.saved_as().is_some() || request.body.as_ref().is_some_and(|body| body.file.is_some()) {
         text.push_str("import pathlib\n");
     }
     text.push_str("import urllib.request\n\n");
@@ -128,12 +141,25 @@ fn python(request: &SampleRequest) -> String {
         None => {}
     }
     text.push_str(")\nwith urllib.request.urlopen(request) as response:\n");
-    text.push_str("    print(response.status, response.read().decode())\n");
+    match request.saved_as() {
+        Some(file) => {
+            let _ = writeln!(text, "    pathlib.Path({}).write_bytes(response.read())", literal(file));
+            text.push_str("    print(response.status)\n");
+        }
+        None => text.push_str("    print(response.status, response.read().decode())\n"),
+    }
     text
 }
 
 fn java(request: &SampleRequest) -> String {
     let mut text = String::from("import java.net.URI;\nimport java.net.http.*;\n");
+    let handler = match request.saved_as() {
+        Some(file) => {
+            text.push_str("import java.nio.file.Path;\n");
+            format!("ofFile(Path.of({}))", literal(file))
+        }
+        None => "ofString()".to_owned(),
+    };
     let body = match &request.body {
         Some(SampleBody { file: Some(file), .. }) => {
             text.push_str("import java.nio.file.Path;\n");
@@ -152,9 +178,10 @@ fn java(request: &SampleRequest) -> String {
     for (name, value) in headers(request, "\"Bearer \" + System.getenv(\"TOKEN\")") {
         let _ = writeln!(text, "            .header({name}, {value})");
     }
-    text.push_str(
+    let _ = write!(
+        text,
         "            .build();\n        var response = HttpClient.newHttpClient().send(request, \
-         HttpResponse.BodyHandlers.ofString());\n        System.out.println(response.statusCode() + \" \" + response.body());\n    }\n}\n",
+         HttpResponse.BodyHandlers.{handler});\n        System.out.println(response.statusCode() + \" \" + response.body());\n    }}\n}}\n",
     );
     text
 }
@@ -180,9 +207,16 @@ fn c_sharp(request: &SampleRequest) -> String {
         let of = if name == "\"Content-Type\"" { "request.Content!.Headers" } else { "request.Headers" };
         let _ = writeln!(text, "{of}.TryAddWithoutValidation({name}, {value});");
     }
-    text.push_str(
-        "using var response = await client.SendAsync(request);\n\
-         Console.WriteLine($\"{(int)response.StatusCode} {await response.Content.ReadAsStringAsync()}\");\n",
-    );
+    text.push_str("using var response = await client.SendAsync(request);\n");
+    match request.saved_as() {
+        Some(file) => {
+            let bytes = "await response.Content.ReadAsByteArrayAsync()";
+            let _ = writeln!(text, "await File.WriteAllBytesAsync({}, {bytes});", literal(file));
+            text.push_str("Console.WriteLine((int)response.StatusCode);\n");
+        }
+        None => text.push_str(
+            "Console.WriteLine($\"{(int)response.StatusCode} {await response.Content.ReadAsStringAsync()}\");\n",
+        ),
+    }
     text
 }
