@@ -36,7 +36,7 @@ pub struct Answer {
 pub struct AnswerFile {
     /// Entity tag, hexadecimal digits: of these bytes alone.
     pub tag: String,
-    /// Name for whoever keeps it.
+    /// Name of the file, for a client that saves it.
     pub name: String,
     /// The role that it was made for.
     pub role: String,

@@ -679,7 +679,7 @@ async fn a_print_is_opened_and_compared_with_the_journal() {
     for (code, status) in [("nonsense", 400), (gone.as_str(), 404)] {
         assert_eq!(browser.post("/verify", &[("code", code)]).await.status, status, "{code}");
     }
-    // Whoever may not see the certificate is told nothing of its journal.
+    // A reader who may not see the certificate learns nothing of its journal.
     browser.post("/part", &[("role", "patient"), ("person", "37605030299"), ("back", "/")]).await;
     let hidden = browser.post("/verify", &[("code", &code)]).await;
     assert!(hidden.status == 403 && hidden.html.contains("HCERT-179"), "{}", hidden.html);

@@ -443,7 +443,7 @@ def heading_of_verification(document):
 
 
 def codes(checks, documents):
-    """The square code, off a page of 150 dots to the inch."""
+    """The QR code, off a page of 150 dots to the inch."""
     problems = []
     for document in documents:
         page, _ = heading_of_verification(document)

@@ -77,7 +77,7 @@ pub(super) fn sheet(printed: PrintedCertificate, facts: &PrintFacts, resource: V
             format!("{}: {}", words.entry, facts.entry.replacen(':', ":\n", 1)),
         ],
     });
-    // The band stands on one page alone.
+    // The band is at the beginning alone; a later page has to say the state too.
     let state = printed.state.filter(|state| *state != State::Completed);
     let state = state.map_or(String::new(), |state| format!("{} · ", words.of_state(state).0.to_uppercase()));
     Sheet {

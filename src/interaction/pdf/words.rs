@@ -141,11 +141,11 @@ const ENGLISH: PdfWords = PdfWords {
     issuer: "Issuer",
     verification: "Verification",
     role: "Made for the role",
-    scan: "The square code holds the address of this version and the hash of its entry in the journal. The address opens to those who may see \
+    scan: "The QR code holds the address of this version and the hash of its entry in the journal. The address opens to those who may see \
            the certificate; the entry can be compared in the console of the service.",
     address: "Address",
     entry: "Journal entry",
-    code: "Square code for verification: address and hash of the journal entry",
+    code: "QR code for verification: address and hash of the journal entry",
     attached: "The certificate for machines (FHIR R5 Composition), as this role may see it",
     since: "Since",
     of_sheet: pdf::Words {
